@@ -8,8 +8,8 @@
 
 namespace mox {
 
-// a + b, a - b, a * b, a / b and -a on tensors, with numbers on either side: the ops add, sub, mul, div and
-// neg.
+// a + b, a - b, a * b, a / b and -a on tensors, with numbers on either side: the ops add, sub,
+// mul, div and neg.
 Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a, const Operand& b);
 Tensor operator*(const Operand& a, const Operand& b);

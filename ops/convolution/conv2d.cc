@@ -1,6 +1,7 @@
 #include "ops/convolution/conv2d.h"
 
 #include "ops/convolution/convolution.h"
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/support/fusable_ops.h"
 
 namespace mox {
@@ -19,8 +20,9 @@ std::vector<Tensor> gradient_of_conv2d(const GradientCall& call) {
 
 Kernel compile_conv2d(const KernelRequest& request) {
   const Node& node = request.node;
+  const auto inputs = unpack<ConvolutionInputs>(node);
   const ConvolutionGeometry geometry =
-      resolve_convolution(node.attributes, node.inputs[0].type(), node.inputs[1].type());
+      resolve_convolution(node.attributes, inputs.image.type(), inputs.filter.type());
   return onednn::forward_kernel(request, geometry, false);
 }
 

@@ -16,13 +16,13 @@ struct ConvolutionOptions {
 };
 
 // y[n, o, i, j] = sum over c, p, q of w[o, c, p, q] * x[n, c', i * stride + p * dilation - before, j ...]
-// (a cross-correlation, as in every framework), with zeros outside of the image; c' are the channels of o's
-// group.
+// (a cross-correlation, as in every framework), with zeros outside of the image; c' are the
+// channels of o's group.
 //
 // x: float32 [batch, channels, height, width]; w: float32 [out_channels, channels / groups, rows, columns];
 // y: [batch, out_channels, height', width'] with the extents that Padding states.
-// Gradients: conv2d_input_gradient and conv2d_filter_gradient. Throws InvalidArgument where shapes do not
-// fit.
+// Gradients: conv2d_input_gradient and conv2d_filter_gradient. Throws InvalidArgument where
+// shapes do not fit.
 Tensor conv2d(const Tensor& x, const Tensor& w, const ConvolutionOptions& options = {},
               SourceLocation where = SourceLocation::current());
 

@@ -2,6 +2,7 @@
 
 #include "ops/convolution/conv2d.h"
 #include "ops/convolution/convolution.h"
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/convolution/internal/pointwise_filter.h"
 #include "ops/convolution/winograd/winograd.h"
 #include "ops/support/fusable_ops.h"
@@ -32,12 +33,14 @@ std::vector<Tensor> gradient_of_conv2d_filter_gradient(const GradientCall& call)
 Kernel compile_conv2d_filter_gradient(const KernelRequest& request) {
   const Node& node = request.node;
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
-  const ConvolutionGeometry geometry =
-      resolve_convolution(node.attributes, node.inputs[0].type(), filter_type(node.attributes));
+  const ConvolutionGeometry geometry = resolve_convolution(
+      node.attributes, unpack<FilterGradientInputs>(node).image.type(), filter_type(node.attributes));
   if (onednn::takes_winograd(request, geometry))
     return winograd_filter_gradient_kernel(node, geometry, request.team);
   if (pointwise_filter_pays(geometry)) return pointwise_filter_kernel(node, geometry, request.team);
-  const bool channels_last = onednn::keeps_channels_last(geometry, geometry.x, request.input_layouts[0]);
+  const auto inputs = positions<FilterGradientInputs>(node);
+  const bool channels_last =
+      onednn::keeps_channels_last(geometry, geometry.x, request.input_layouts[inputs.image.index]);
   const onednn::ConvolutionDescriptors d(geometry, channels_last);
   // The forward pass that the primitive belongs to has its filter in the dtype of the image, whatever the
   // gradient's is.
@@ -48,8 +51,8 @@ Kernel compile_conv2d_filter_gradient(const KernelRequest& request) {
       d.y, d.strides, d.dilations, d.before, d.after);
   Kernel kernel = onednn::primitive_kernel(
       node, description,
-      {onednn::primitive_input(DNNL_ARG_SRC, 0, description.src_desc()),
-       onednn::primitive_input(DNNL_ARG_DIFF_DST, 1, description.diff_dst_desc()),
+      {onednn::primitive_input(DNNL_ARG_SRC, inputs.image.index, description.src_desc()),
+       onednn::primitive_input(DNNL_ARG_DIFF_DST, inputs.dy.index, description.diff_dst_desc()),
        onednn::primitive_output(DNNL_ARG_DIFF_WEIGHTS, 0, description.diff_weights_desc())});
   kernel.floating_point_operations = geometry.floating_point_operations();
   return kernel;

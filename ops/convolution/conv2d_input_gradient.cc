@@ -2,6 +2,7 @@
 
 #include "ops/convolution/conv2d.h"
 #include "ops/convolution/convolution.h"
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/support/fusable_ops.h"
 
 namespace mox {
@@ -24,8 +25,9 @@ std::vector<Tensor> gradient_of_conv2d_input_gradient(const GradientCall& call) 
 Kernel compile_conv2d_input_gradient(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
-      resolve_convolution(node.attributes, node.outputs[0], node.inputs[0].type());
-  return onednn::input_gradient_kernel(request, geometry, 0, 1);
+      resolve_convolution(node.attributes, node.outputs[0], unpack<ImageGradientInputs>(node).filter.type());
+  const auto inputs = positions<ImageGradientInputs>(node);
+  return onednn::input_gradient_kernel(request, geometry, inputs.filter.index, inputs.dy.index);
 }
 
 }  // namespace

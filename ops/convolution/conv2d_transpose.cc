@@ -4,6 +4,7 @@
 
 #include "ops/convolution/conv2d.h"
 #include "ops/convolution/convolution.h"
+#include "ops/convolution/convolution_inputs.h"
 
 namespace mox {
 namespace {
@@ -13,7 +14,7 @@ using List = std::vector<int64_t>;
 // The largest extent that the rule may give: far beyond any image, and small enough not to overflow.
 constexpr int64_t kLargest = int64_t{1} << 30;
 
-int64_t output_extent(const Attributes& attributes, int64_t n, int64_t window, size_t axis) {
+int64_t output_extent(const Attributes& attributes, int64_t n, int64_t window, int axis) {
   const int64_t stride = attributes.get<List>("strides")[axis],
                 more = attributes.get<List>("output_padding")[axis];
   if (attributes.get<std::string>("padding") == Padding::kSame.name()) return n * stride + more;
@@ -31,8 +32,8 @@ TensorType output_type(const Attributes& attributes, const TensorType& x, const 
 
 void check_ranges(const OpCall& call, const TensorType& x, const TensorType& w) {
   auto in_range = [](int64_t value, int64_t least) { return value >= least && value <= kLargest; };
-  for (size_t axis = 0; axis < 2; ++axis) {
-    const int i = static_cast<int>(axis) + 2;
+  for (int axis = 0; axis < 2; ++axis) {
+    const int i = axis + 2;
     call.require(in_range(call.attributes.get<List>("strides")[axis], 1),
                  "strides of at least 1 and at most 2^30");
     call.require(in_range(call.attributes.get<List>("dilations")[axis], 1),
@@ -56,8 +57,8 @@ std::vector<TensorType> infer_conv2d_transpose(const OpCall& call) {
     call.fail(fmt::format("filters {} with as many input channels (their first axis) as the image {} has",
                           to_string(w.shape), to_string(x.shape)));
   check_ranges(call, x, w);
-  for (size_t axis = 0; axis < 2; ++axis) {
-    const int i = static_cast<int>(axis) + 2;
+  for (int axis = 0; axis < 2; ++axis) {
+    const int i = axis + 2;
     const int64_t extent = output_extent(call.attributes, x.shape[i], w.shape[i], axis);
     call.require(extent >= 0 && extent <= kLargest,
                  "padding that leaves an image of at most 2^30 pixels a side");
@@ -81,8 +82,9 @@ std::vector<Tensor> gradient_of_conv2d_transpose(const GradientCall& call) {
 Kernel compile_conv2d_transpose(const KernelRequest& request) {
   const Node& node = request.node;
   const ConvolutionGeometry geometry =
-      resolve_convolution(node.attributes, node.outputs[0], node.inputs[1].type());
-  return onednn::input_gradient_kernel(request, geometry, 1, 0);
+      resolve_convolution(node.attributes, node.outputs[0], unpack<ConvolutionInputs>(node).filter.type());
+  const auto inputs = positions<ConvolutionInputs>(node);
+  return onednn::input_gradient_kernel(request, geometry, inputs.filter.index, inputs.image.index);
 }
 
 }  // namespace

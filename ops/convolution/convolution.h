@@ -1,5 +1,5 @@
-// What the convolution ops share: the relation between image, filter and output, and oneDNN's descriptors of
-// it.
+// What the convolution ops share: the relation between image, filter and output, and oneDNN's
+// descriptors of it.
 #pragma once
 
 #include <string_view>
@@ -48,8 +48,8 @@ struct ConvolutionDescriptors {
 dnnl::convolution_forward::primitive_desc describe_forward(const ConvolutionDescriptors& descriptors,
                                                            bool has_bias = false);
 
-// Whether Winograd's kernels compute it: where they are faster, and neither hint nor attribute says
-// otherwise.
+// Whether Winograd's kernels compute it: where they are faster, and neither hint nor
+// attribute says otherwise.
 bool takes_winograd(const KernelRequest& request, const ConvolutionGeometry& geometry);
 
 // The kernel of x * w (+ bias): inputs x, w[, bias] of the request's node, output y. Empty values included.

@@ -5,7 +5,7 @@
 
 namespace mox {
 
-// Of conv2d and conv2d_bias.
+// Of conv2d, conv2d_bias and conv2d_transpose.
 template <typename T>
 struct ConvolutionInputs {
   T image = {}, filter = {};

@@ -25,8 +25,8 @@ ElementwiseCompile compile_copy();
 // The program of a node; nothing if its op is not elementwise.
 std::optional<Program> program_of(const Node& node);
 
-// The number type that a node computes with: float32 if any input or output is floating, else the widest
-// integer.
+// The number type that a node computes with: float32 if any input or output is floating, else
+// the widest integer.
 DType register_type(const Node& node);
 
 }  // namespace mox::elementwise

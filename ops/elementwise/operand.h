@@ -16,8 +16,8 @@ namespace mox {
 
 class Operand {
  public:
-  // Implicit on purpose. `where` is the line of the call: an operator cannot take it as a parameter of its
-  // own.
+  // Implicit on purpose. `where` is the line of the call: an operator cannot take it as a
+  // parameter of its own.
   Operand(const Tensor& tensor, SourceLocation where = SourceLocation::current())  // NOLINT
       : tensor_(tensor), where_(where) {}
   template <std::floating_point Number>
@@ -35,8 +35,8 @@ class Operand {
   const Tensor& tensor() const { return tensor_; }  // undefined for a number
   const SourceLocation& where() const { return where_; }
 
-  // This operand as a tensor of the graph of `like`, a number as a constant of its dtype. `op` is named in
-  // errors.
+  // This operand as a tensor of the graph of `like`, a number as a constant of its dtype. `op` is
+  // named in errors.
   Tensor resolve(const Tensor& like, std::string_view op, SourceLocation where) const;
 
  private:

@@ -12,8 +12,9 @@ namespace mox {
 
 enum class Precision {
   kFloat32,
-  kBFloat16,  // convolutions, matrix products and what lies between convolutions; see
-              // ops/fusion/internal/low_precision_rule.h
+  // Convolutions, matrix products and what lies between convolutions; see
+  // ops/fusion/internal/low_precision_rule.h.
+  kBFloat16,
 };
 
 // Which images that a normalisation and its activation give to a convolution are computed again in the
@@ -21,8 +22,8 @@ enum class Precision {
 // convolutions of shortcuts are as well.
 enum class RecomputedNormalisations {
   kNone,
-  kCheap,  // where that takes little beside the convolution and frees much
-           // (ops/fusion/internal/batch_norm_rule.h)
+  // Where that takes little beside the convolution and frees much (ops/fusion/internal/batch_norm_rule.h).
+  kCheap,
   kAll,
 };
 // Of the words none, auto and normalisation, which the option `recompute` takes.
@@ -34,8 +35,8 @@ inline constexpr double kStatedConvolutionError = 0.01;
 struct RuleOptions {
   Precision precision = Precision::kFloat32;  // where NodeTraits::compute_dtype says nothing
   RecomputedNormalisations recomputed = RecomputedNormalisations::kNone;
-  // Convolutions sum directly, never through a transform that needs fewer multiplications but rounds more
-  // (Winograd).
+  // Convolutions sum directly, never through a transform that needs fewer multiplications but
+  // rounds more (Winograd).
   bool direct_convolutions = false;
   // Those sum directly whose bound is above this, a part of the result's largest magnitude.
   double convolution_error = kStatedConvolutionError;

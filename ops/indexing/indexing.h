@@ -27,8 +27,8 @@ Tensor embedding_lookup(const Tensor& table, const Tensor& ids,
                         SourceLocation where = SourceLocation::current());
 
 // The sums of the slices of `x` that share a segment; the reverse of gather. For axis 0:
-// result[s, :] = sum of x[i..., :] over all i with segments[i...] == s, zeros for a segment that no slice
-// names.
+// result[s, :] = sum of x[i..., :] over all i with segments[i...] == s, zeros for a segment that
+// no slice names.
 //
 //   x: float32, int32 or int64; segments: int32 or int64; `axis` in [0, rank of x - rank of segments]: from
 //   there, x's shape contains the whole shape of segments, which the result replaces by one axis of extent
@@ -62,8 +62,8 @@ Tensor scatter_along_last_axis(const Tensor& x, const Tensor& indices, int64_t l
 //
 //   indices: int32 or int64, any shape; depth >= 0; dtype: any but bfloat16; result: [shape of indices...,
 //   depth].
-// Throws InvalidArgument from its shape rule, and while a plan runs for an index outside [0, depth). No
-// gradient.
+// Throws InvalidArgument from its shape rule, and while a plan runs for an index outside [0,
+// depth). No gradient.
 Tensor one_hot(const Tensor& indices, int64_t depth, DType dtype = DType::kFloat32,
                SourceLocation where = SourceLocation::current());
 

@@ -43,8 +43,8 @@ struct ComesBefore {
   }
 };
 
-// Keeps the best k seen so far in a heap with the worst of them on top, then sorts: O(n log k), in the output
-// itself.
+// Keeps the best k seen so far in a heap with the worst of them on top, then sorts: O(n log k), in
+// the output itself.
 template <typename T>
 void select_largest(const T* row, int64_t length, int64_t k, T* values, int32_t* indices) {
   const ComesBefore<T> before{row};

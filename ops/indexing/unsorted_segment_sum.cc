@@ -21,8 +21,7 @@ std::vector<TensorType> infer_segment_sum(const OpCall& call) {
   internal::require_indices(call, 1, "segments");
   call.require(count >= 0, "a segment_count >= 0");
   bool contained = axis >= 0 && axis <= shape.rank() - segments.rank();
-  for (int i = 0; contained && i < segments.rank(); ++i)
-    contained = shape[static_cast<int>(axis) + i] == segments[i];
+  for (int i = 0; contained && i < segments.rank(); ++i) contained = shape[axis + i] == segments[i];
   call.require(contained, "data whose shape contains the shape of segments, from the axis on");
   std::vector<int64_t> dims = internal::dims_of(shape);
   dims.erase(dims.begin() + axis, dims.begin() + axis + segments.rank());

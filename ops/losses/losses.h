@@ -10,8 +10,8 @@
 namespace mox {
 
 // The mean over all elements of (predictions - labels)^2, a scalar. float32, of one shape (InvalidArgument
-// otherwise: a [n, 1] against an [n] would broadcast to n^2 differences without a word). Gradients pass to
-// both.
+// otherwise: a [n, 1] against an [n] would broadcast to n^2 differences without a word).
+// Gradients pass to both.
 Tensor mean_squared_error(const Tensor& predictions, const Tensor& labels,
                           SourceLocation where = SourceLocation::current());
 
@@ -121,8 +121,8 @@ Tensor weighted_mean(const Tensor& values, const Tensor& weights,
 //
 //   logits: float32 [batch, classes], classes >= 1; labels: int32 or int64 [batch]; result: a float32 scalar
 //   in [0, 1].
-// Throws InvalidArgument from its shape rule, and while a plan runs for a label outside [0, classes). No
-// gradient.
+// Throws InvalidArgument from its shape rule, and while a plan runs for a label outside [0,
+// classes). No gradient.
 Tensor accuracy(const Tensor& logits, const Tensor& labels, SourceLocation where = SourceLocation::current());
 
 // Whether each row's target is among its k largest predictions. Classes that tie with the target do not push
@@ -131,8 +131,8 @@ Tensor accuracy(const Tensor& logits, const Tensor& labels, SourceLocation where
 //
 //   predictions: float32 [batch, classes], classes >= 1; targets: int32 or int64 [batch]; k >= 1; result:
 //   bool [batch].
-// Throws InvalidArgument from its shape rule, and while a plan runs for a target outside [0, classes). No
-// gradient.
+// Throws InvalidArgument from its shape rule, and while a plan runs for a target outside [0,
+// classes). No gradient.
 Tensor in_top_k(const Tensor& predictions, const Tensor& targets, int64_t k,
                 SourceLocation where = SourceLocation::current());
 

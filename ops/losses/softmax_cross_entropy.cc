@@ -1,9 +1,9 @@
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/losses/internal/classification.h"
+#include "ops/losses/internal/cross_entropy.h"
 #include "ops/losses/losses.h"
 #include "ops/shape/shape.h"
 #include "ops/softmax/softmax.h"
-#include "ops/softmax/softmax_rows.h"
 #include "ops/support/row_math.h"
 #include "runtime/graph/op.h"
 
@@ -35,26 +35,14 @@ float weighted_loss(const float* x, const float* labels, int64_t classes, float 
 }
 
 Kernel compile_softmax_cross_entropy(const KernelRequest& request) {
-  const Node& node = request.node;
-  const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const float smoothing = internal::smoothing_of(node.attributes);
-  return plain_kernel(node, [batch, classes, smoothing](const KernelArguments& args) {
-    const float* logits = args.input<float>(0);
-    const float* labels = args.input<float>(1);
-    float* loss = args.output<float>(0);
-    float* maxima = args.output<float>(1);
-    float* log_sums = maxima + batch;
-    internal::for_row_groups(batch, classes, args.team, [&](int64_t first, int64_t rows) {
-      internal::row_statistics(logits + first * classes, rows, classes, maxima + first, log_sums + first);
-      for (int64_t row = first; row < first + rows; ++row) {
-        const float* x = logits + row * classes;
-        loss[row] = weighted_loss(x, labels + row * classes, classes, maxima[row], log_sums[row]);
-        if (smoothing == 0) continue;
-        const float mean = internal::row_sum_of_differences(x, classes, maxima[row]) / classes;
-        loss[row] = (1 - smoothing) * loss[row] + smoothing * (log_sums[row] - mean);
-      }
-    });
-  });
+  return internal::cross_entropy_kernel(
+      request.node, [](const internal::CrossEntropy& of, const KernelArguments& args) {
+        const int64_t classes = of.classes;
+        const float* labels = args.input<float>(1);
+        return [classes, labels](int64_t row, const float* x, float maximum, float log_sum) {
+          return weighted_loss(x, labels + row * classes, classes, maximum, log_sum);
+        };
+      });
 }
 
 const Op kSoftmaxCrossEntropy{.name = "softmax_cross_entropy",

@@ -1,10 +1,10 @@
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/losses/internal/classification.h"
+#include "ops/losses/internal/cross_entropy.h"
 #include "ops/losses/losses.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/shape.h"
 #include "ops/softmax/softmax.h"
-#include "ops/softmax/softmax_rows.h"
 #include "ops/support/row_math.h"
 #include "runtime/graph/op.h"
 
@@ -33,30 +33,17 @@ std::vector<Tensor> gradient_of_softmax_cross_entropy_gradient(const GradientCal
 }
 
 Kernel compile_softmax_cross_entropy_gradient(const KernelRequest& request) {
-  const Node& node = request.node;
-  const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const float smoothing = internal::smoothing_of(node.attributes);
-  const float everywhere = smoothing / classes;  // what smoothing adds to each label
-  Kernel kernel = plain_kernel(node, [=](const KernelArguments& args) {
-    const float* logits = args.input<float>(0);
-    const float* maxima = args.input<float>(2);
-    const float* log_sums = maxima + batch;
-    const float* dy = args.input<float>(3);
-    float* dx = args.output<float>(0);
-    internal::for_row_groups(batch, classes, args.team, [&](int64_t first, int64_t rows) {
-      float* to = dx + first * classes;
-      const float* labels = args.input<float>(1) + first * classes;
-      internal::softmax_from_statistics(logits + first * classes, rows, classes, maxima + first,
-                                        log_sums + first, to);
-      for (int64_t row = first; row < first + rows; ++row, to += classes, labels += classes) {
-        const float mass = (1 - smoothing) * internal::row_sum(labels, classes) + smoothing;
-        for (int64_t i = 0; i < classes; ++i)
-          to[i] = (to[i] * mass - ((1 - smoothing) * labels[i] + everywhere)) * dy[row];
-      }
-    });
-  });
-  kernel.in_place = {{0, 0}};  // a group of rows is read into a buffer before it is written
-  return kernel;
+  return internal::cross_entropy_gradient_kernel(
+      request.node, [](const internal::CrossEntropy& of, const KernelArguments& args) {
+        const float everywhere = of.smoothing / of.classes;  // what smoothing adds to each label
+        return [=, classes = of.classes, smoothing = of.smoothing, all_labels = args.input<float>(1)](
+                   int64_t row, float* to, float dy) {
+          const float* labels = all_labels + row * classes;
+          const float mass = (1 - smoothing) * internal::row_sum(labels, classes) + smoothing;
+          for (int64_t i = 0; i < classes; ++i)
+            to[i] = (to[i] * mass - ((1 - smoothing) * labels[i] + everywhere)) * dy;
+        };
+      });
 }
 
 const Op kSoftmaxCrossEntropyGradient{.name = "softmax_cross_entropy_gradient",

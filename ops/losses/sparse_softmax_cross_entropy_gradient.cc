@@ -1,11 +1,11 @@
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/indexing/indexing.h"
 #include "ops/losses/internal/classification.h"
+#include "ops/losses/internal/cross_entropy.h"
 #include "ops/losses/losses.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/shape.h"
 #include "ops/softmax/softmax.h"
-#include "ops/softmax/softmax_rows.h"
 #include "ops/support/indices.h"
 #include "runtime/graph/op.h"
 
@@ -31,29 +31,16 @@ std::vector<Tensor> gradient_of_sparse_softmax_cross_entropy_gradient(const Grad
 
 Kernel compile_sparse_softmax_cross_entropy_gradient(const KernelRequest& request) {
   const Node& node = request.node;
-  const int64_t batch = node.inputs[0].shape()[0], classes = node.inputs[0].shape()[1];
-  const float smoothing = internal::smoothing_of(node.attributes);
-  const float elsewhere = smoothing / classes;  // what t holds for the other classes
-  internal::IndexCheck check(node, 1, classes, "label", "classes");
-  Kernel kernel = plain_kernel(node, [=, check = std::move(check)](const KernelArguments& args) {
-    const internal::IndexReader labels = check.checked(args);
-    const float* logits = args.input<float>(0);
-    const float* maxima = args.input<float>(2);
-    const float* log_sums = maxima + batch;
-    const float* dy = args.input<float>(3);
-    float* dx = args.output<float>(0);
-    internal::for_row_groups(batch, classes, args.team, [&](int64_t first, int64_t rows) {
-      float* to = dx + first * classes;
-      internal::softmax_from_statistics(logits + first * classes, rows, classes, maxima + first,
-                                        log_sums + first, to);
-      for (int64_t row = first; row < first + rows; ++row, to += classes) {
-        to[labels[row]] -= 1 - smoothing;
-        for (int64_t i = 0; i < classes; ++i) to[i] = (to[i] - elsewhere) * dy[row];
-      }
-    });
-  });
-  kernel.in_place = {{0, 0}};  // a group of rows is read into a buffer before it is written
-  return kernel;
+  internal::IndexCheck check(node, 1, node.inputs[0].shape()[1], "label", "classes");
+  return internal::cross_entropy_gradient_kernel(
+      node, [check = std::move(check)](const internal::CrossEntropy& of, const KernelArguments& args) {
+        const internal::IndexReader labels = check.checked(args);
+        const float elsewhere = of.smoothing / of.classes;  // what t holds for the other classes
+        return [=, classes = of.classes, smoothing = of.smoothing](int64_t row, float* to, float dy) {
+          to[labels[row]] -= 1 - smoothing;
+          for (int64_t i = 0; i < classes; ++i) to[i] = (to[i] - elsewhere) * dy;
+        };
+      });
 }
 
 const Op kSparseSoftmaxCrossEntropyGradient{.name = "sparse_softmax_cross_entropy_gradient",

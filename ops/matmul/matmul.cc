@@ -15,8 +15,8 @@ Tensor rows_of(const Tensor& x) {
   return reshape(x, {rows, x.shape()[last]});
 }
 
-// d op(a) = dy op(b)^T and d op(b) = op(a)^T dy; where op transposes, the transposed product is taken
-// instead.
+// d op(a) = dy op(b)^T and d op(b) = op(a)^T dy; where op transposes, the transposed product
+// is taken instead.
 std::vector<Tensor> gradient_of_matmul(const GradientCall& call) {
   const Tensor &a = call.input(0), &b = call.input(1), &dy = call.gradient();
   const bool ta = call.node.attributes.get<bool>("transpose_a"),
@@ -37,7 +37,7 @@ const Op& matmul_op() {
                      .infer = infer_matrix_product,
                      .gradient = gradient_of_matmul,
                      .compile = [](const KernelRequest& request) {
-                       return matrix_product_kernel(request.node, false, request.team);
+                       return matrix_product_kernel(request.node, request.team);
                      }};
   return op;
 }

@@ -7,10 +7,13 @@
 #include "ops/matmul/internal/narrow_matmul.h"
 #include "ops/matmul/internal/outer_product.h"
 #include "ops/matmul/internal/split_matmul.h"
+#include "ops/matmul/matmul_inputs.h"
 #include "ops/processor/processor.h"
 
 namespace mox {
 namespace {
+
+using Inputs = MatmulInputs<InputPosition>;
 
 struct Matrix {
   int64_t rows, columns;  // as the product uses it
@@ -57,13 +60,14 @@ void add_to_rows(const float* bias, float* y, int64_t rows, int64_t columns) {
     for (int64_t c = 0; c < columns; ++c) y[row * columns + c] += bias[c];
 }
 
-Kernel narrow_kernel(const Node& node, const Product& product, int64_t m, bool has_bias) {
+Kernel narrow_kernel(const Node& node, const Product& product, int64_t m) {
+  const Inputs inputs = positions<MatmulInputs>(node);
   const int64_t k = product.a.columns, n = product.b.columns;
   const bool ta = product.transpose_a, tb = product.transpose_b;
   Kernel kernel = plain_kernel(
       node,
       [=](const KernelArguments& arguments) {
-        const float *a = arguments.input<float>(0), *b = arguments.input<float>(1);
+        const float *a = inputs.a.of<float>(arguments), *b = inputs.b.of<float>(arguments);
         float* y = arguments.output<float>(0);
         if (ta)
           narrow_matmul_transposed(a, b, y, m, k, n, arguments.team);
@@ -71,7 +75,7 @@ Kernel narrow_kernel(const Node& node, const Product& product, int64_t m, bool h
           narrow_matmul_by_rows(a, b, y, m, k, n, arguments.team);
         else
           narrow_matmul(a, b, y, m, k, n, reinterpret_cast<float*>(arguments.scratch), arguments.team);
-        if (has_bias) add_to_rows(arguments.input<float>(2), y, m, n);
+        if (inputs.bias.given()) add_to_rows(inputs.bias.of<float>(arguments), y, m, n);
       },
       narrow_matmul_implementation());
   if (!ta && !tb) kernel.scratch_bytes = narrow_matmul_scratch(k, n) * sizeof(float);
@@ -81,8 +85,9 @@ Kernel narrow_kernel(const Node& node, const Product& product, int64_t m, bool h
 // Weights stay plain: oneDNN's matmul packs what it needs while it runs, and a blocked copy of the weights
 // would cost a pass over them every step (measured at 32 x 3136 x 1024: half of the product's time).
 Kernel primitive_product(const Node& node, const Product& product, const TensorType& a, const TensorType& b,
-                         const TensorType& y, bool has_bias) {
+                         const TensorType& y) {
   using onednn::primitive_input;
+  const Inputs inputs = positions<MatmulInputs>(node);
   const int rank = y.shape.rank();
   const dnnl::memory::desc left = factor_descriptor(a, product.transpose_a, rank);
   const dnnl::memory::desc right = factor_descriptor(b, product.transpose_b, rank);
@@ -91,25 +96,27 @@ Kernel primitive_product(const Node& node, const Product& product, const TensorT
   bias_dims.back() = y.shape[rank - 1];
   const dnnl::memory::desc bias(bias_dims, dnnl::memory::data_type::f32,
                                 dnnl::memory::dims(bias_dims.size(), 1));
-  const auto description = has_bias ? onednn::describe<dnnl::matmul>(left, right, bias, result)
-                                    : onednn::describe<dnnl::matmul>(left, right, result);
-  std::vector<onednn::PrimitiveArgument> arguments = {primitive_input(DNNL_ARG_SRC, 0, left),
-                                                      primitive_input(DNNL_ARG_WEIGHTS, 1, right),
-                                                      onednn::primitive_output(DNNL_ARG_DST, 0, result)};
-  if (has_bias) arguments.push_back(primitive_input(DNNL_ARG_BIAS, 2, bias));
+  const auto description = inputs.bias.given() ? onednn::describe<dnnl::matmul>(left, right, bias, result)
+                                               : onednn::describe<dnnl::matmul>(left, right, result);
+  std::vector<onednn::PrimitiveArgument> arguments = {
+      primitive_input(DNNL_ARG_SRC, inputs.a.index, left),
+      primitive_input(DNNL_ARG_WEIGHTS, inputs.b.index, right),
+      onednn::primitive_output(DNNL_ARG_DST, 0, result)};
+  if (inputs.bias.given()) arguments.push_back(primitive_input(DNNL_ARG_BIAS, inputs.bias.index, bias));
   for (onednn::PrimitiveArgument& argument : arguments)
     argument.layout =
         Layout::plain(argument.name == DNNL_ARG_DST ? node.outputs[0] : node.inputs[argument.index].type());
   return onednn::primitive_kernel(node, description, std::move(arguments));
 }
 
-Kernel split_kernel(const Node& node, const Product& product, int64_t m, bool has_bias) {
+Kernel split_kernel(const Node& node, const Product& product, int64_t m) {
+  const Inputs inputs = positions<MatmulInputs>(node);
   const int64_t k = product.a.columns, n = product.b.columns;
   Kernel kernel = plain_kernel(
       node,
       [=](const KernelArguments& arguments) {
-        split_matmul({m, k, n, arguments.input<float>(0), arguments.input<float>(1),
-                      has_bias ? arguments.input<float>(2) : nullptr, arguments.output<float>(0)},
+        split_matmul({m, k, n, inputs.a.of<float>(arguments), inputs.b.of<float>(arguments),
+                      inputs.bias.of<float>(arguments), arguments.output<float>(0)},
                      reinterpret_cast<float*>(arguments.scratch), arguments.team);
       },
       processor().lanes >= 16 ? "split:avx512_core" : "split:avx2");
@@ -118,14 +125,16 @@ Kernel split_kernel(const Node& node, const Product& product, int64_t m, bool ha
 }
 
 // A weight's gradient can be given to the optimizer panel by panel.
-void add_parts(Kernel& kernel, const Product& product, const Shape& y, bool has_bias, const Team& team) {
+void add_parts(Kernel& kernel, const Product& product, const Shape& y, const Inputs& inputs,
+               const Team& team) {
   const int64_t m = y[0], k = product.a.columns, n = y[1];
-  if (has_bias || !product.transpose_a || product.transpose_b || !outer_product_pays(m, k, n)) return;
+  if (inputs.bias.given() || !product.transpose_a || product.transpose_b || !outer_product_pays(m, k, n))
+    return;
   kernel.scratch_bytes = std::max(kernel.scratch_bytes, outer_product_scratch(n, team));
   kernel.implementation_in_parts = "panels:avx512_core";
   kernel.instantiate_in_parts = [=] {
     return [=](const KernelArguments& arguments) {
-      outer_product_in_parts({m, k, n, arguments.input<float>(0), arguments.input<float>(1)},
+      outer_product_in_parts({m, k, n, inputs.a.of<float>(arguments), inputs.b.of<float>(arguments)},
                              reinterpret_cast<float*>(arguments.scratch), *arguments.parts, arguments.team);
     };
   };
@@ -156,10 +165,11 @@ std::vector<TensorType> infer_matrix_product(const OpCall& call) {
   return {{DType::kFloat32, Shape(std::move(dims))}};
 }
 
-Kernel matrix_product_kernel(const Node& node, bool has_bias, const Team& team) {
+Kernel matrix_product_kernel(const Node& node, const Team& team) {
   if (onednn::has_empty_value(node)) return onednn::zero_kernel(node);
-  TensorType a = node.inputs[0].type(), y = node.outputs[0];
-  const TensorType& b = node.inputs[1].type();
+  const auto inputs = unpack<MatmulInputs>(node);
+  TensorType a = inputs.a.type(), y = node.outputs[0];
+  const TensorType& b = inputs.b.type();
   const Product product = product_of(node.attributes, a.shape, b.shape);
   if (b.shape.rank() == 2 && !product.transpose_a) {
     a = flattened(a);
@@ -171,10 +181,10 @@ Kernel matrix_product_kernel(const Node& node, bool has_bias, const Team& team) 
                          is_narrow_matmul(product.a.columns, product.b.columns);
   const bool is_split = is_plain && !is_narrow && !product.transpose_a && !product.transpose_b &&
                         split_matmul_pays(y.shape[0], product.a.columns, product.b.columns);
-  Kernel kernel = is_narrow  ? narrow_kernel(node, product, y.shape[0], has_bias)
-                  : is_split ? split_kernel(node, product, y.shape[0], has_bias)
-                             : primitive_product(node, product, a, b, y, has_bias);
-  if (is_plain) add_parts(kernel, product, y.shape, has_bias, team);
+  Kernel kernel = is_narrow  ? narrow_kernel(node, product, y.shape[0])
+                  : is_split ? split_kernel(node, product, y.shape[0])
+                             : primitive_product(node, product, a, b, y);
+  if (is_plain) add_parts(kernel, product, y.shape, positions<MatmulInputs>(node), team);
   kernel.floating_point_operations = 2.0 * static_cast<double>(y.shape.elements()) * product.a.columns;
   return kernel;
 }

@@ -9,7 +9,7 @@ namespace mox {
 // The shape rule of a * b with the attributes "transpose_a" and "transpose_b", for inputs 0 and 1.
 std::vector<TensorType> infer_matrix_product(const OpCall& call);
 
-// The kernel of a * b (+ bias): inputs a, b[, bias] of `node`. Empty values included.
-Kernel matrix_product_kernel(const Node& node, bool has_bias, const Team& team);
+// The kernel of a * b (+ bias) of MatmulInputs. Empty values included.
+Kernel matrix_product_kernel(const Node& node, const Team& team);
 
 }  // namespace mox

@@ -24,8 +24,8 @@ std::vector<Tensor> gradient_of_batch_norm(const GradientCall& call) {
     dscale = gradients.scale;
     doffset = gradients.offset;
   }
-  // A loss may also depend on the statistics: d mean / dx = 1 / values, d variance / dx = 2 (x - mean) /
-  // values.
+  // A loss may also depend on the statistics: d mean / dx = 1 / values, d variance / dx = 2 (x
+  // - mean) / values.
   auto add_to_dx = [&](const Tensor& more) { dx = dx.defined() ? add(dx, more) : more; };
   const int64_t values = x.shape().elements() / std::max<int64_t>(1, x.shape()[1]);
   const float share = values > 0 ? 1.0f / values : 0.0f;

@@ -59,8 +59,8 @@ struct FusedGradientInputs {
   T dy = {};       // of the activation's result
   T dy_more = {};  // to be added to it; may be missing
   T y = {};        // the activation's result, where it says what passed; may be missing
-  T sums =
-      {};  // float32 [groups, 2, channels], of dy and of dy * (x - mean) by groups of pixels; may be missing
+  // float32 [groups, 2, channels], of dy and of dy * (x - mean) by groups of pixels; may be missing
+  T sums = {};
 
   static constexpr auto names() {
     using S = FusedGradientInputs;

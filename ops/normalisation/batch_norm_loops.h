@@ -62,8 +62,8 @@ struct Loops {
   void (*normalise)(const ForwardPlane<T>& plane);
   // The sums of dz and of dz * (x - mean); writes dz if wanted.
   void (*reduce)(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x);
-  // Takes dz from dy, dy_more and the mask again; with dz stored by `reduce`, hand it in as dy without a
-  // mask.
+  // Takes dz from dy, dy_more and the mask again; with dz stored by `reduce`, hand it in as dy
+  // without a mask.
   void (*differentiate)(const GradientPlane<T>& plane);
 };
 

@@ -1,8 +1,8 @@
 // Mean and variance of the channels of an image from those of its parts.
 //
 // Parts are combined in a fixed order as in Chan, Golub & LeVeque, "Updating Formulae and a Pairwise
-// Algorithm for Computing Sample Variances" (1979): nothing cancels where the mean is large beside the
-// deviation.
+// Algorithm for Computing Sample Variances" (1979): nothing cancels where the mean is large
+// beside the deviation.
 #pragma once
 
 #include "ops/normalisation/internal/batch_norm_image.h"

@@ -25,8 +25,8 @@ std::vector<Tensor> gradient_of_bias_add(const GradientCall& call) {
   return {call.gradient(), bias_add_gradient(call.gradient())};
 }
 
-// y = x + bias for `pixels` pixels of `width` channels. A width known to the compiler keeps the bias in
-// registers.
+// y = x + bias for `pixels` pixels of `width` channels. A width known to the compiler keeps
+// the bias in registers.
 template <int kWidth>
 void add_to_pixels(const float* x, const float* bias, float* y, int64_t pixels) {
   for (int64_t p = 0; p < pixels; ++p)

@@ -60,8 +60,8 @@ struct SyncBatchNormResult {
 //
 // It is made of elementwise ops and reductions, whose sums do not depend on the team's size, and takes longer
 // than batch_norm. x: float32 [batch, channels, ...]; scale, offset: float32 [channels]. Throws
-// InvalidArgument where types do not fit. Gradient: that of the formula, through the statistics of all
-// replicas.
+// InvalidArgument where types do not fit. Gradient: that of the formula, through the
+// statistics of all replicas.
 SyncBatchNormResult sync_batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                     const NormalisationOptions& options = {},
                                     SourceLocation where = SourceLocation::current());
@@ -72,8 +72,8 @@ SyncBatchNormResult sync_batch_norm(const Tensor& x, const Tensor& scale, const 
 //
 //   x: float32 of any shape. Throws InvalidArgument for another type.
 // Gradient: the sum over the replicas of g, each weighed as its replica is in the loss. All replicas must be
-// computed at the same time, which `sync_batch_norm: true` arranges; the step ends with FailedPrecondition
-// otherwise.
+// computed at the same time, which `sync_batch_norm: true` arranges; the step ends with
+// FailedPrecondition otherwise.
 Tensor replica_sum(const Tensor& x, SourceLocation where = SourceLocation::current());
 
 // y = x + bias, where bias has one element a channel of x: axis 1 of an image [batch, channels, height,

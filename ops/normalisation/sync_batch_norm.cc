@@ -39,8 +39,8 @@ SyncBatchNormResult sync_batch_norm(const Tensor& given, const Tensor& scale, co
   result.values = stop_gradient(slice(sums, {channels}, {1}, where), where);
   // Of nothing the mean and the variance are 0, and no quotient of zeros.
   const Tensor divisor = maximum(result.values, 1.0F, where);
-  // Rounded, so a constant that the values are counted from; how far the mean is from it comes with the
-  // squares.
+  // Rounded, so a constant that the values are counted from; how far the mean is from it comes
+  // with the squares.
   const Tensor center = stop_gradient(div(slice(sums, {0}, {channels}, where), divisor, where), where);
   const Tensor centred = sub(x, bias_broadcast(center, x.shape(), where), where);
   const Tensor moments =

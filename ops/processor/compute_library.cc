@@ -13,8 +13,8 @@ std::string compute_library() {
   return fmt::format("oneDNN {}.{}.{}", version.major, version.minor, version.patch);
 }
 
-// Of a thing of the library that this program has no copy of, as it may have of functions: what it says of
-// itself.
+// Of a thing of the library that this program has no copy of, as it may have of functions: what
+// it says of itself.
 std::string compute_library_build_id() { return build_id_of(dnnl_version()); }
 
 }  // namespace mox

@@ -1,5 +1,5 @@
-// The vector instructions that kernels are made of: they decide how sums are cut, and so the last bits of a
-// result.
+// The vector instructions that kernels are made of: they decide how sums are cut, and so the last
+// bits of a result.
 //
 // oneDNN's kernels and our own use the same set. It belongs to the process: limit_instruction_set, the first
 // call of instruction_set and the first kernel that is compiled fix it, whichever comes first.

@@ -1,5 +1,5 @@
-// oneDNN behind the two-phase kernel interface: layouts to memory descriptors and back, and primitives as
-// kernels.
+// oneDNN behind the two-phase kernel interface: layouts to memory descriptors and back, and
+// primitives as kernels.
 //
 // Internal to ops/: the only headers that show oneDNN's types are the ones in this folder.
 #pragma once
@@ -20,8 +20,8 @@ dnnl::memory::desc plain_descriptor(const TensorType& type);
 dnnl::memory::desc any_descriptor(const TensorType& type);
 // The descriptor of an image with channels last.
 dnnl::memory::desc channels_last_descriptor(const TensorType& image);
-// The descriptor of a value of `type` that exists in `layout` (plain, blocked, or opaque as `layout_of` makes
-// it).
+// The descriptor of a value of `type` that exists in `layout` (plain, blocked, or opaque as
+// `layout_of` makes it).
 dnnl::memory::desc descriptor_of(const TensorType& type, const Layout& layout);
 
 // The layout that a descriptor stands for, of a value of `type`. A descriptor with one dimension more than

@@ -55,8 +55,8 @@ struct SameArguments {
 };
 
 // One description for all operations that are alike, as those of a deep network: oneDNN chooses a kernel anew
-// for each, in up to a millisecond, and keeps up to tens of kilobytes. It chooses by the number of threads,
-// too.
+// for each, in up to a millisecond, and keeps up to tens of kilobytes. It chooses by the number of
+// threads, too.
 template <typename Description, typename Make, typename... Arguments>
 Description described_once(const Make& make, const Arguments&... arguments) {
   constexpr size_t kMost = 64;

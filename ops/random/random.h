@@ -1,5 +1,5 @@
-// Random numbers, and dropout. What is drawn depends on the seed, the step and the op, never on threads or
-// placement.
+// Random numbers, and dropout. What is drawn depends on the seed, the step and the op, never on
+// threads or placement.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ Tensor random_uniform(std::vector<int64_t> shape, const RandomUniformOptions& op
 // Independent normal values, new at every step.
 //
 //   shape: extents >= 0; result: float32.
-// Throws InvalidArgument for a negative or infinite stddev or mean, FailedPrecondition outside of a model
-// function.
+// Throws InvalidArgument for a negative or infinite stddev or mean, FailedPrecondition outside
+// of a model function.
 Tensor random_normal(std::vector<int64_t> shape, const RandomNormalOptions& options = {},
                      SourceLocation where = SourceLocation::current());
 
@@ -39,8 +39,8 @@ Tensor random_normal(std::vector<int64_t> shape, const RandomNormalOptions& opti
 // drawn anew), new at every step. Their own standard deviation is 0.8796 times `stddev`.
 //
 //   shape: extents >= 0; result: float32.
-// Throws InvalidArgument for a negative or infinite stddev or mean, FailedPrecondition outside of a model
-// function.
+// Throws InvalidArgument for a negative or infinite stddev or mean, FailedPrecondition outside
+// of a model function.
 Tensor random_truncated_normal(std::vector<int64_t> shape, const RandomNormalOptions& options = {},
                                SourceLocation where = SourceLocation::current());
 

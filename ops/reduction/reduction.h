@@ -10,8 +10,8 @@
 namespace mox {
 
 struct ReduceOptions {
-  std::vector<int64_t> axes =
-      {};                  // to reduce, counted from the end if negative, each once; none named: all axes
+  // To reduce, counted from the end if negative, each once; none named: all axes.
+  std::vector<int64_t> axes = {};
   bool keep_dims = false;  // leave the reduced axes in the shape with an extent of 1
 };
 

@@ -107,8 +107,8 @@ std::vector<Tensor> unstack(const Tensor& x, int64_t axis = 0,
 // j, ...].
 //
 //   x: any dtype, any shape; begin and size have an entry for every axis; size -1 means "to the end".
-// Throws InvalidArgument if the box does not lie inside of x. Gradient: the result's gradient, surrounded by
-// zeros.
+// Throws InvalidArgument if the box does not lie inside of x. Gradient: the result's gradient,
+// surrounded by zeros.
 Tensor slice(const Tensor& x, std::vector<int64_t> begin, std::vector<int64_t> size,
              SourceLocation where = SourceLocation::current());
 
@@ -131,8 +131,8 @@ Tensor pad(const Tensor& x, const std::vector<PadAmount>& amounts, double value 
 Tensor broadcast_to(const Tensor& x, const Shape& shape, SourceLocation where = SourceLocation::current());
 
 // x summed over the axes that broadcast_to(y, x's shape) would repeat for a y of `shape`, so that the result
-// has that shape. float32, int32 or int64. x itself if it has that shape. Gradient: broadcast_to(g, x's
-// shape).
+// has that shape. float32, int32 or int64. x itself if it has that shape. Gradient:
+// broadcast_to(g, x's shape).
 Tensor sum_to(const Tensor& x, const Shape& shape, SourceLocation where = SourceLocation::current());
 
 // x itself, of any dtype, through which no gradient passes: for derivatives it is a constant. Costs nothing

@@ -25,8 +25,8 @@ std::vector<TensorType> infer_split(const OpCall& call) {
   const int64_t extent = call.shape(0)[axis];
   if (call.attributes.has("parts")) {
     const int64_t parts = call.attributes.get<int64_t>("parts");
-    // More parts than elements is allowed only for an empty axis; the limit keeps a wrong number from filling
-    // memory.
+    // More parts than elements is allowed only for an empty axis; the limit keeps a wrong number
+    // from filling memory.
     call.require(parts >= 1 && parts <= 65536, "a number of parts in [1, 65536]");
     if (extent % parts != 0) call.fail(fmt::format("a number of parts that divides the extent {}", extent));
     return infer_pieces(call, axis, Sizes(parts, extent / parts));

@@ -9,8 +9,8 @@ namespace {
 
 using AlignedArray = Eigen::Map<Eigen::ArrayXf, Eigen::Aligned32>;
 
-// What lies behind the last element was never written; a number there keeps the arithmetic from trapping on
-// it.
+// What lies behind the last element was never written; a number there keeps the arithmetic from
+// trapping on it.
 int64_t pad(float* values, int64_t count) {
   const int64_t padded = whole_vectors(count);
   std::fill(values + count, values + padded, 1.0f);

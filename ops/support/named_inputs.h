@@ -101,18 +101,23 @@ Inputs<Tensor> each_of(Inputs<Tensor> inputs, const Change& change) {
   return inputs;
 }
 
+// The defined inputs in the order of names(): for make_node, where an op's inputs are always the first ones.
+template <template <typename> typename Inputs>
+std::vector<Tensor> in_order(const Inputs<Tensor>& inputs) {
+  std::vector<Tensor> defined;
+  for (const auto& [name, member] : Inputs<Tensor>::names())
+    if ((inputs.*member).defined()) defined.push_back(inputs.*member);
+  return defined;
+}
+
 template <template <typename> typename Inputs>
 Node& make_packed_node(const Op& op, const Inputs<Tensor>& inputs, Attributes attributes,
                        SourceLocation where) {
-  std::vector<Tensor> defined;
   std::vector<std::string_view> names;
-  for (const auto& [name, member] : Inputs<Tensor>::names()) {
-    if (!(inputs.*member).defined()) continue;
-    defined.push_back(inputs.*member);
-    names.push_back(name);
-  }
+  for (const auto& [name, member] : Inputs<Tensor>::names())
+    if ((inputs.*member).defined()) names.push_back(name);
   named_inputs::set_names(attributes, names);
-  return make_node(op, std::move(defined), std::move(attributes), where);
+  return make_node(op, in_order(inputs), std::move(attributes), where);
 }
 
 }  // namespace mox

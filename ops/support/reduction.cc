@@ -117,8 +117,8 @@ class Columns {
   alignas(64) typename Kind::Partial partials_[kColumns];
 };
 
-// How one reduction is cut into units that write `chunks` totals for each result. Depends on nothing but the
-// shape.
+// How one reduction is cut into units that write `chunks` totals for each result. Depends on
+// nothing but the shape.
 struct Cut {
   ReductionWalk walk;
   int64_t pieces = 1;         // rows: terms that one run of `length` is cut into

@@ -40,8 +40,8 @@ inline std::shared_ptr<std::byte> converted(const TensorType& type, const Layout
   return result;
 }
 
-// The number of elements of a blocked layout's memory that belong to no element of the value, and are not
-// zero.
+// The number of elements of a blocked layout's memory that belong to no element of the value,
+// and are not zero.
 inline int64_t nonzero_padding(const TensorType& type, const Layout& layout, const std::byte* data) {
   if (layout.is_plain() || layout.is_opaque()) return 0;
   std::vector<bool> is_value(layout.bytes() / sizeof(float), false);
@@ -70,8 +70,8 @@ inline int64_t nonzero_padding(const TensorType& type, const Layout& layout, con
 }
 
 // Output 0 of y's node, whose inputs are graph inputs 0, 1, ... with `values`. The inputs exist in the
-// layouts `offered` (plain where there are none). The kernel runs twice; expects that padding is zero each
-// time.
+// layouts `offered` (plain where there are none). The kernel runs twice; expects that padding is
+// zero each time.
 inline Array run_node(const Tensor& y, const std::vector<Array>& values,
                       const std::vector<Layout>& offered = {}, int threads = 1, Kernel* compiled = nullptr) {
   const Team team(threads);

@@ -1,7 +1,7 @@
 // Depthwise convolutions between two batch normalisations, each as one node with what lies before it: an
 // image's block of channels is normalised and convolved, or its gradients are taken, while it is in the
-// cache. The normalised image never goes through memory, nor does the gradient of the convolution's image as
-// such.
+// cache. The normalised image never goes through memory, nor does the gradient of the convolution's
+// image as such.
 //
 // Each kernel takes planes, one sample's block of channels, and sums in their order: the bits do not depend
 // on the team.
@@ -53,8 +53,9 @@ struct NormalisationBefore {
 };
 
 // Whether there are kernels for this convolution: in float32, depthwise with one filter a channel, a window
-// of 3 x 3 and steps of 1 or 2 that lead from the image's first pixel to its last, channels in whole vectors.
-// Only where vectors have 8 numbers: where they have 16 the kernels have not been compared with oneDNN's.
+// of 3 x 3 and strides of 1 or 2 that lead from the image's first pixel to its last, channels in whole
+// vectors. Only where vectors have 8 numbers: where they have 16 the kernels have not been compared
+// with oneDNN's.
 bool depthwise_is_fused(const ConvolutionGeometry& geometry);
 
 // Of DepthwiseOfNormalisedInputs; outputs y and, of y's channels, mean and variance.

@@ -37,8 +37,8 @@ class NormalisedGradients {
                 inputs_.variance.of<float>(args), before_.epsilon);
     args.team.parallel_for_by_thread(problem_.planes(), 1, [&](int thread, int64_t first, int64_t last) {
       for (int64_t plane = first; plane < last; ++plane)
-        backpropagate(args, numbers, plane, of_planes + plane * kTaps * kLanes,
-                      of_threads + thread * thread_floats());
+        compute_gradients(args, numbers, plane, of_planes + plane * kTaps * kLanes,
+                          of_threads + thread * thread_floats());
     });
     args.team.parallel_for(problem_.blocks, 8, [&](int64_t first, int64_t last) {
       for (int64_t block = first; block < last; ++block) sum_filter(of_planes, block, args.output<float>(2));
@@ -54,8 +54,8 @@ class NormalisedGradients {
   int64_t strip_floats() const { return strip_rows() * problem_.width * kLanes; }
   int64_t thread_floats() const { return 2 * strip_floats(); }
 
-  void backpropagate(const KernelArguments& args, const ChannelNumbers& numbers, int64_t plane,
-                     float* filter_sums, float* scratch) const {
+  void compute_gradients(const KernelArguments& args, const ChannelNumbers& numbers, int64_t plane,
+                         float* filter_sums, float* scratch) const {
     const Problem& p = problem_;
     const int64_t channel = plane % p.blocks * kLanes;
     const float* x = inputs_.x.of<float>(args) + plane * p.image_floats();
@@ -109,27 +109,27 @@ class NormalisedGradients {
   Ahead ahead(const KernelArguments& args, int64_t plane, int64_t i) const {
     const Problem& p = problem_;
     const int64_t row = p.width * kLanes, at = plane * p.image_floats() + i * row,
-                  all = p.planes() * p.image_floats(), r = (i + strip_rows()) / p.step + 1;
+                  all = p.planes() * p.image_floats(), r = (i + strip_rows()) / p.stride + 1;
     return {{row_within(inputs_.x.of<float>(args), at + strip_floats(), row, all),
              row_within(args.output<float>(0), at, row, all),
              row_within(inputs_.dy.of<float>(args), plane * p.y_floats() + r * p.out_width * kLanes, row,
                         p.planes() * p.y_floats())}};
   }
 
-  // Row i of the image is row i + before - step * r of the window of y's row r.
+  // Row i of the image is row i + before - stride * r of the window of y's row r.
   void differentiate_row(const float* filter, const float* dy, int64_t i, const float* image, float* gradient,
                          float* filter_sums, const Ahead& ahead) const {
     const Problem& p = problem_;
     const int64_t place = i + p.before_y;
     std::array<GradientRow, kWindow> rows;
     int count = 0;
-    for (int64_t r = std::min(place / p.step, p.out_height - 1); r >= 0 && place - r * p.step < kWindow;
+    for (int64_t r = std::min(place / p.stride, p.out_height - 1); r >= 0 && place - r * p.stride < kWindow;
          --r) {
-      const int64_t at = (place - r * p.step) * kWindow * kLanes;
+      const int64_t at = (place - r * p.stride) * kWindow * kLanes;
       rows[count++] = {filter + at, filter_sums + at, dy + r * p.out_width * kLanes};
     }
-    kRowLoopsAvx2.differentiate[p.step - 1](rows.data(), count, {p.width, p.out_width, p.before_x}, image,
-                                            gradient, ahead);
+    kRowLoopsAvx2.differentiate[p.stride - 1](rows.data(), count, {p.width, p.out_width, p.before_x}, image,
+                                              gradient, ahead);
   }
 
   void sum_filter(const float* of_planes, int64_t block, float* results) const {

@@ -76,7 +76,7 @@ class OfNormalised {
     const auto row = [&](int64_t i) { return rows + i % kWindow * row_floats(); };
     int64_t next = 0;  // the first row that is not normalised yet
     for (int64_t r = 0; r < p.out_height; ++r) {
-      const int64_t top = r * p.step - p.before_y, end = std::min(top + kWindow, p.height);
+      const int64_t top = r * p.stride - p.before_y, end = std::min(top + kWindow, p.height);
       for (; next < end; ++next)
         normalise(args, numbers, block * kLanes, x + next * p.width * kLanes, row(next) + kLanes);
       std::array<FilterRow, kWindow> window;
@@ -84,8 +84,8 @@ class OfNormalised {
       for (int64_t i = std::max<int64_t>(top, 0); i < end; ++i)
         window[count++] = {numbers.filter_of(block) + (i - top) * kWindow * kLanes,
                            row(i) + (1 - p.before_x) * kLanes};
-      kRowLoopsAvx2.convolve[p.step - 1](window.data(), count, p.out_width, y + r * p.out_width * kLanes,
-                                         ahead(args, plane, next, r));
+      kRowLoopsAvx2.convolve[p.stride - 1](window.data(), count, p.out_width, y + r * p.out_width * kLanes,
+                                           ahead(args, plane, next, r));
     }
     float* partial = results_.partial(args.scratch, sample, block);
     kFloatAvx2[0].statistics(y, p.out_height * p.out_width, kLanes, partial, partial + kLanes,
@@ -101,7 +101,7 @@ class OfNormalised {
                   y_at = plane * p.y_floats() + r * p.out_width * kLanes + kFloats;
     const float *x = inputs_.x.of<float>(args), *y = args.output<float>(0);
     return {{row_within(x, at, row, p.planes() * p.image_floats()),
-             row_within(x, at + (p.step - 1) * row, row, p.planes() * p.image_floats()),
+             row_within(x, at + (p.stride - 1) * row, row, p.planes() * p.image_floats()),
              row_within(y, y_at, row, p.planes() * p.y_floats())}};
   }
 

@@ -2,6 +2,16 @@
 
 namespace mox {
 
+ConvolutionExtents ConvolutionGeometry::extents() const {
+  return {.batch = x.shape[0],
+          .in_channels = x.shape[1],
+          .out_channels = y.shape[1],
+          .in_height = x.shape[2],
+          .in_width = x.shape[3],
+          .out_height = y.shape[2],
+          .out_width = y.shape[3]};
+}
+
 double ConvolutionGeometry::floating_point_operations() const {
   const double products = static_cast<double>(w.shape[1] * w.shape[2]) * w.shape[3];
   return 2.0 * y.shape.elements() * products;

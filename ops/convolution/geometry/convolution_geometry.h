@@ -1,6 +1,7 @@
 // The relation between image, filter and output of a convolution, and how images are cut for its kernels.
 #pragma once
 
+#include "ops/convolution/geometry/convolution_extents.h"
 #include "ops/convolution/geometry/window.h"
 
 namespace mox {
@@ -13,6 +14,7 @@ struct ConvolutionGeometry {
   int64_t groups = 1;
   WindowGeometry window;
 
+  ConvolutionExtents extents() const;  // of x and y
   double floating_point_operations() const;
 };
 

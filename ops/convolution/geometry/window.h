@@ -29,8 +29,8 @@ Attributes window_attributes(const std::array<int64_t, 2>& strides, const std::a
 // The padding that the attributes say.
 Padding padding_of(const Attributes& attributes);
 
-// The geometry of windows of `size` over an image of `input` pixels. Nothing is checked: only for nodes that
-// exist.
+// The geometry of windows of `size` over an image of `input` pixels. Nothing is checked: only for
+// nodes that exist.
 WindowGeometry resolve_window(const Attributes& attributes, std::array<int64_t, 2> input,
                               std::array<int64_t, 2> size);
 

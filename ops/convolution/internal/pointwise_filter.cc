@@ -32,16 +32,10 @@ constexpr int64_t kStep = 16;  // elements that are added up at a time; filters 
 int64_t positions_per_term(const ConvolutionGeometry& g) { return g.x.dtype == DType::kBFloat16 ? 2 : 1; }
 
 Problem problem_of(const ConvolutionGeometry& g) {
-  Problem p = {.lanes = processor().lanes,
-               .batch = g.x.shape[0],
-               .in_channels = g.x.shape[1],
-               .out_channels = g.y.shape[1],
-               .in_height = g.x.shape[2],
-               .in_width = g.x.shape[3],
-               .out_height = g.y.shape[2],
-               .out_width = g.y.shape[3],
-               .stride_y = g.window[0].stride,
-               .stride_x = g.window[1].stride};
+  Problem p = {g.extents()};
+  p.lanes = processor().lanes;
+  p.stride_y = g.window[0].stride;
+  p.stride_x = g.window[1].stride;
   const int64_t each = positions_per_term(g), terms = (p.positions() + each - 1) / each;
   p.chunk = even_chunk(terms, kMostTerms, 1) * each;
   return p;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "ops/convolution/geometry/convolution_extents.h"
 #include "runtime/tensor/dtype.h"
 
 namespace mox::pointwise_filter {
@@ -20,11 +21,9 @@ constexpr int64_t panel_blocks(int64_t lanes) { return lanes >= 16 ? 4 : 2; }
 // Channels of a block of dw: 128 KiB of sums beside two chunks of packed terms in an L2 cache of 1 MiB.
 inline constexpr int64_t kMostOut = 256, kMostIn = 128;
 
-struct Problem {
+// Both channel counts are multiples of the lanes.
+struct Problem : ConvolutionExtents {
   int64_t lanes = 16;  // of a vector, and channels of a block
-  int64_t batch = 0;
-  int64_t in_channels = 0, out_channels = 0;  // multiples of the lanes
-  int64_t in_height = 0, in_width = 0, out_height = 0, out_width = 0;
   int64_t stride_y = 1, stride_x = 1;
   int64_t chunk = 0;  // positions that are packed together: of kMostTerms terms or less
 

@@ -114,8 +114,8 @@ void bfloat16_to_out_in(const Filter& f, const float* plain, float* blocked, int
   Line lines[kPairBlocks * kPairs * kMaxTaps + kPairs];
   for_each_tile<kWriting, kPairBlocks>(f, first, last, [&](const Tile& tile) {
     transpose_rows(plain + tile.plain / 2, row, tile.blocks * kPairs * f.taps, lines);
-    const int64_t second_block =
-        (tile.blocks - 1) * kPairs * f.taps;  // the first once more where it is alone
+    // The first once more where it is alone.
+    const int64_t second_block = (tile.blocks - 1) * kPairs * f.taps;
     float* to = blocked + tile.blocked / 2;
     for (int64_t tap = 0; tap < f.taps; ++tap, to += kPairs * kLineFloats) {
       Vector v[16];

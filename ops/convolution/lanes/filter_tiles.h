@@ -36,8 +36,8 @@ inline void load_rows(const float* rows, int64_t row_floats, Vector* v) {
   }
 }
 
-// Walks the columns of a block's plain rows, (in-channel, tap), and knows which line [tap][in-channel] each
-// is.
+// Walks the columns of a block's plain rows, (in-channel, tap), and knows which line
+// [tap][in-channel] each is.
 class LineOfColumn {
  public:
   explicit LineOfColumn(int64_t taps) : taps_(taps) {}

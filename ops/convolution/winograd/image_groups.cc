@@ -9,8 +9,8 @@
 namespace mox::winograd {
 namespace {
 
-constexpr int64_t kMostFloats =
-    32 * 1024;                        // of the images of a group: six of them are in use or on their way
+// Of the images of a group: six of them are in use or on their way.
+constexpr int64_t kMostFloats = 32 * 1024;
 constexpr int64_t kMostImages = 8;    // of a group
 constexpr double kMostWaste = 1.125;  // tiles that are worked on, for each that is there
 

@@ -43,7 +43,7 @@ class NormalisedGradients {
   NormalisedGradients(const ConvolutionGeometry& geometry, const Inputs& inputs, const Epsilons& epsilons,
                       int64_t groups_of_sums, int64_t groups_of_results)
       : forward_(winograd::forward_problem(geometry)),
-        backward_(winograd::input_gradient_problem(geometry)),
+        image_gradient_(winograd::input_gradient_problem(geometry)),
         groups_(winograd::image_groups_of(geometry)),
         inputs_(inputs),
         epsilons_(epsilons),
@@ -66,7 +66,7 @@ class NormalisedGradients {
     float* of_threads = chunk_sums + chunk_sums_floats();
     find_numbers(args, numbers);
     args.team.parallel_for(channels(), 8, [&](int64_t first, int64_t last) {
-      kernels_.transform_turned_filter(backward_, inputs_.filter.of<float>(args), u, first, last);
+      kernels_.transform_turned_filter(image_gradient_, inputs_.filter.of<float>(args), u, first, last);
     });
     const int64_t groups = groups_.count(forward_);
     args.team.parallel_for_by_thread(kFilterParts, 1, [&](int thread, int64_t first, int64_t last) {
@@ -76,7 +76,7 @@ class NormalisedGradients {
         const int64_t begin = groups * part / kFilterParts, end = groups * (part + 1) / kFilterParts;
         if (begin == end) std::fill_n(part_sums, filter_floats(), 0.0f);
         for (int64_t group = begin; group < end; ++group)
-          backpropagate(args, numbers, u, part_sums, chunk_sums, group, group > begin, scratch);
+          compute_gradients(args, numbers, u, part_sums, chunk_sums, group, group > begin, scratch);
       }
     });
     args.team.parallel_for(channels(), 8, [&](int64_t first, int64_t last) {
@@ -134,17 +134,17 @@ class NormalisedGradients {
     return std::span(memory).first(count);
   }
 
-  void backpropagate(const KernelArguments& args, const ChannelNumbers& numbers, const float* u, float* sums,
-                     float* chunk_sums, int64_t group, bool adds, float* scratch) const {
-    Problem forward = forward_, backward = backward_;
-    forward.batch = backward.batch = groups_.images_of(forward_, group);
+  void compute_gradients(const KernelArguments& args, const ChannelNumbers& numbers, const float* u,
+                         float* sums, float* chunk_sums, int64_t group, bool adds, float* scratch) const {
+    Problem forward = forward_, image_gradient = image_gradient_;
+    forward.batch = image_gradient.batch = groups_.images_of(forward_, group);
     const int64_t at = group * groups_.images * image_floats(), after = at + forward.batch * image_floats();
     std::array<MemoryRange, 5> memory;
     std::span<const MemoryRange> next;
     if (group + 1 < groups_.count(forward_))  // most often this thread's too
       next = ranges(args, after, groups_.images_of(forward_, group + 1) * image_floats(), memory);
     RangesAhead ahead(next, winograd::fetches_of_accumulation(forward, groups_.chunk) +
-                                winograd::fetches_of_correlation(backward, groups_.chunk));
+                                winograd::fetches_of_correlation(image_gradient, groups_.chunk));
 
     const auto here = [&](InputPosition input) {
       return input.given() ? input.of<float>(args) + at : nullptr;
@@ -163,7 +163,7 @@ class NormalisedGradients {
     kernels_.accumulate_images(forward, image, dy, sums, adds, ahead, groups_.chunk, scratch);
     float* dx = args.output<float>(0) + at;
     kernels_.correlate_images(
-        backward, dy, u, dx, winograd::is_streamed(forward_.batch * image_floats(), dx),
+        image_gradient, dy, u, dx, winograd::is_streamed(forward_.batch * image_floats(), dx),
         {.gradient = {.x = here(inputs_.x),
                       .more = here(inputs_.more),
                       .result = here(inputs_.image),
@@ -195,7 +195,7 @@ class NormalisedGradients {
     });
   }
 
-  Problem forward_, backward_;
+  Problem forward_, image_gradient_;
   ImageGroups groups_;
   Inputs inputs_;
   Epsilons epsilons_;

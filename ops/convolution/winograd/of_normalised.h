@@ -1,6 +1,6 @@
 // Convolutions of what a batch normalisation and relu make, a few images at a time: the normalised image is
-// still in the core's cache when the convolution reads it, and goes to memory only if something else wants
-// it.
+// still in the core's cache when the convolution reads it, and goes to memory only if something
+// else wants it.
 #pragma once
 
 #include "ops/convolution/geometry/convolution_geometry.h"

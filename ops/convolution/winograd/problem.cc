@@ -13,7 +13,7 @@ namespace {
 // The tile with fewer multiplications. Larger tiles round more and need more memory: for 3 x 3 windows they
 // gain too little.
 int best_tile(Problem p) {
-  if (p.step != Step::kOne) return 9;
+  if (p.stride != Stride::kOne) return 9;
   if (p.window != 5 || p.in_channels * p.out_channels > kLargestFilter / 2) return 6;
   const int64_t small = p.tiles() * p.points();
   p.tile = 8;
@@ -23,18 +23,12 @@ int best_tile(Problem p) {
 }  // namespace
 
 Problem forward_problem(const ConvolutionGeometry& g) {
-  Problem p = {.lanes = processor().lanes,
-               .batch = g.x.shape[0],
-               .in_channels = g.x.shape[1],
-               .out_channels = g.y.shape[1],
-               .in_height = g.x.shape[2],
-               .in_width = g.x.shape[3],
-               .out_height = g.y.shape[2],
-               .out_width = g.y.shape[3],
-               .before_y = g.window[0].before,
-               .before_x = g.window[1].before,
-               .window = static_cast<int>(g.w.shape[2]),
-               .step = g.window[0].stride == 1 ? Step::kOne : Step::kTwo};
+  Problem p = {g.extents()};
+  p.lanes = processor().lanes;
+  p.before_y = g.window[0].before;
+  p.before_x = g.window[1].before;
+  p.window = static_cast<int>(g.w.shape[2]);
+  p.stride = g.window[0].stride == 1 ? Stride::kOne : Stride::kTwo;
   p.tile = best_tile(p);
   return p;
 }
@@ -44,8 +38,8 @@ Problem input_gradient_problem(const ConvolutionGeometry& g) {
   std::swap(p.in_channels, p.out_channels);
   std::swap(p.in_height, p.out_height);
   std::swap(p.in_width, p.out_width);
-  if (p.step == Step::kTwo) {
-    p.step = Step::kHalf;
+  if (p.stride == Stride::kTwo) {
+    p.stride = Stride::kHalf;
     return p;
   }
   p.before_y = p.window - 1 - p.before_y;
@@ -57,8 +51,8 @@ Problem input_gradient_problem(const ConvolutionGeometry& g) {
 
 const Kernels& kernels_of(const Problem& p) {
   const bool is_wide = p.lanes >= 16;
-  if (p.step == Step::kOne) return (is_wide ? kernels_avx512 : kernels_avx2)(p.tile, p.window);
-  return (is_wide ? strided_kernels_avx512 : strided_kernels_avx2)(p.step, p.before_y);
+  if (p.stride == Stride::kOne) return (is_wide ? kernels_avx512 : kernels_avx2)(p.tile, p.window);
+  return (is_wide ? strided_kernels_avx512 : strided_kernels_avx2)(p.stride, p.before_y);
 }
 
 const WideKernels& wide_kernels_of(const Problem& p) {

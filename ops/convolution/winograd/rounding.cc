@@ -9,14 +9,14 @@ namespace mox {
 namespace {
 
 using winograd::Problem;
-using winograd::Step;
+using winograd::Stride;
 
 constexpr double kUnitRoundoff = 0x1p-24;
 constexpr double kOfTransforms = 16, kMargin = 0.5;  // of the sum of squares
 constexpr double kErrorInBFloat16 = 0.01;
 
 double amplification(const Problem& p, ConvolutionResult result) {
-  if (p.step != Step::kOne)
+  if (p.stride != Stride::kOne)
     return result == ConvolutionResult::kOutput          ? 10.86
            : result == ConvolutionResult::kInputGradient ? 15.78
                                                          : 9.12;

@@ -41,7 +41,7 @@ int64_t chunks_of(const Problem& p) {
   return (p.tiles() + chunk - 1) / chunk;
 }
 std::string implementation_of(const Problem& p) {
-  return winograd::implementation_of(p, p.step == winograd::Step::kOne ? "" : "_strided");
+  return winograd::implementation_of(p, p.stride == winograd::Stride::kOne ? "" : "_strided");
 }
 // What the outputs go through, from the kernel's arguments and as many floats as there are out-channels.
 using MakeEpilogue = std::function<Epilogue(const KernelArguments& args, float* per_channel)>;

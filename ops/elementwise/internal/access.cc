@@ -22,8 +22,8 @@ std::vector<PhysicalDimension> physical_dimensions(const Layout& layout) {
   std::vector<PhysicalDimension> result;
   for (size_t d = 0; d < rank; ++d)
     result.push_back({static_cast<int>(d), layout.padded_extents()[d] / block_size[d], block_size[d]});
-  std::erase_if(result,
-                [](const PhysicalDimension& p) { return p.extent == 1; });  // their strides mean nothing
+  // The strides of an extent of 1 mean nothing.
+  std::erase_if(result, [](const PhysicalDimension& p) { return p.extent == 1; });
   std::stable_sort(result.begin(), result.end(), [&](const PhysicalDimension& a, const PhysicalDimension& b) {
     return layout.strides()[a.dimension] > layout.strides()[b.dimension];
   });

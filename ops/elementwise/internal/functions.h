@@ -8,8 +8,8 @@
 namespace mox::elementwise {
 
 // Blocks are computed in whole lanes of this many elements, the end of a tensor included (in padded
-// registers), so that every element goes through the same vector code and its bits do not depend on its
-// place.
+// registers), so that every element goes through the same vector code and its bits do not
+// depend on its place.
 inline constexpr int64_t kLane = 16;
 
 // out[i] = f(a[i], b[i], c[i]) for i in [0, count); count is a multiple of kLane, `out` is aligned to 32

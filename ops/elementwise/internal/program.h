@@ -1,6 +1,6 @@
 // What an elementwise op computes, as data: a list of instructions on values, in single-assignment form. One
-// program stands for one op (one instruction, mostly) or for a fused chain of them; the same kernel runs
-// both.
+// program stands for one op (one instruction, mostly) or for a fused chain of them; the same
+// kernel runs both.
 //
 // Values are numbered: 0 .. inputs-1 are the inputs, inputs + i is what instruction i computes; the last
 // value is the result. Truth values are the numbers 1 and 0 inside a program; bool exists only where a tensor
@@ -77,8 +77,8 @@ struct Program {
 // The program of an op that is one instruction on its inputs, in their order.
 Program single_instruction(Opcode opcode);
 
-// Programs as attributes of a node ("inputs", "code", "constants", and "chain" for the reader of a plan), and
-// back.
+// Programs as attributes of a node ("inputs", "code", "constants", and "chain" for the reader of a
+// plan), and back.
 void put_program(const Program& program, Attributes* attributes);
 Program program_from(const Attributes& attributes);
 

@@ -30,9 +30,9 @@ std::optional<std::vector<Tensor>> fold(const Node& node, const RewriteView& vie
   const Tensor factor = mul(scale, rsqrt(add(variance, node.attributes.get<double>("epsilon"))));
   const Tensor center = has_bias ? sub(mean, view.mapped(convolved.bias)) : mean;
   const Tensor w = mul(view.mapped(convolved.filter), reshape(factor, {filters[0], 1, 1, 1}));
-  Node& folded =
-      make_node(conv2d_bias_op(), {view.mapped(convolved.image), w, sub(offset, mul(center, factor))},
-                convolution.attributes, node.where);
+  const ConvolutionInputs<Tensor> scaled{
+      .image = view.mapped(convolved.image), .filter = w, .bias = sub(offset, mul(center, factor))};
+  Node& folded = make_node(conv2d_bias_op(), in_order(scaled), convolution.attributes, node.where);
   return {{folded.output().named(node.name)}};
 }
 

@@ -1,5 +1,5 @@
-// The rewrite rule that lets a convolution do the work of the normalisation by moving averages that follows
-// it.
+// The rewrite rule that lets a convolution do the work of the normalisation by moving averages
+// that follows it.
 #pragma once
 
 #include "runtime/graph/rewrite.h"

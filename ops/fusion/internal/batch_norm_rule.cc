@@ -138,9 +138,9 @@ bool is_mask_of(const Tensor& condition, const Node& fused) {
   if (fused.attributes.get<bool>("open")) return compares(condition, greater_op(), output_of(fused), low);
   const Node& both = *condition.node();
   if (both.op != &logical_and_op() || both.inputs[0].node()->op != &greater_equal_op()) return false;
-  const Tensor& y = both.inputs[0]
-                        .node()
-                        ->inputs[0];  // of the plain normalisation, which is there for this comparison alone
+  const Node& at_least = *both.inputs[0].node();
+  // Of the plain normalisation, which is there for this comparison alone.
+  const Tensor& y = at_least.inputs[0];
   const Node& plain = *y.node();
   if (plain.op != &batch_norm_op()) return false;
   ForwardInputs<Tensor> of_fused = unpack<ForwardInputs>(fused);
@@ -149,8 +149,8 @@ bool is_mask_of(const Tensor& condition, const Node& fused) {
          compares(both.inputs[1], less_equal_op(), y, high);
 }
 
-// The batch_norm_gradient of a fused normalisation that reads the gradient `dz`, with that normalisation; or
-// null.
+// The batch_norm_gradient of a fused normalisation that reads the gradient `dz`, with that
+// normalisation; or null.
 const Node* gradient_node_of(const Tensor& dz, const Node** fused, const RewriteView& view) {
   for (const Node* reader : view.readers(dz)) {
     if (reader->op != &batch_norm_gradient_op()) continue;

@@ -31,8 +31,8 @@ bool is_normalised(const Node& convolution, const RewriteView& view) {
                              });
 }
 
-// At a convolution whose image is what a normalisation gave, of the kind that convolution_of_normalised
-// finds.
+// At a convolution whose image is what a normalisation gave, of the kind that
+// convolution_of_normalised finds.
 std::vector<Tensor> convolve_normalised(const Node& node, const RewriteView& view) {
   const auto [image, filter, bias] = unpack<ConvolutionInputs>(node);
   const Node& normalisation = *image.node();
@@ -76,8 +76,7 @@ std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteV
   Attributes attributes = node.attributes;
   attributes.set(kGroupsOfPixels, groups);
   const auto inputs = each_of<ConvolutionInputs>(unpack<ConvolutionInputs>(node), view.mapping());
-  Node& fresh =
-      make_node(conv2d_moments_op(), {inputs.image, inputs.filter}, std::move(attributes), node.where);
+  Node& fresh = make_node(conv2d_moments_op(), in_order(inputs), std::move(attributes), node.where);
   return {{fresh.output(0).named(node.name)}};
 }
 

@@ -35,8 +35,8 @@ std::optional<ConvolutionGradients> readers_of_gradient(const Tensor& dy, const 
   return found;
 }
 
-// Whether the convolution's image is relu of the normalised x, or the image that the other gradient also
-// reads.
+// Whether the convolution's image is relu of the normalised x, or the image that the other
+// gradient also reads.
 bool is_their_image(const Tensor& image, const ReluGradientInputs<Tensor>& of_image) {
   if (of_image.result.defined()) return image == of_image.result;
   const Node& made = *image.node();

@@ -94,8 +94,8 @@ std::optional<GradientNodes> gradients_at(const Node& node, const RewriteView& v
   return std::nullopt;
 }
 
-// What replaces them: made at the first of the two gradients of the convolution, where all that it reads is
-// there.
+// What replaces them: made at the first of the two gradients of the convolution, where all that it
+// reads is there.
 Node& fused_gradients(const Node& node, const GradientNodes& of, const RewriteView& view) {
   const Node& first = of.of_image->id < of.of_filter->id ? *of.of_image : *of.of_filter;
   if (&node != &first) return *view.mapped(result_of(first)).node();

@@ -11,8 +11,8 @@ namespace mox {
 NamedRule depthwise_gradients_rule();
 
 // A depthwise convolution that alone reads what a normalisation gave, and whose result is normalised with an
-// activation, too. Comes after depthwise_gradients_rule, which leaves the normalised image without another
-// reader.
+// activation, too. Comes after depthwise_gradients_rule, which leaves the normalised image
+// without another reader.
 NamedRule depthwise_of_normalised_rule();
 
 }  // namespace mox

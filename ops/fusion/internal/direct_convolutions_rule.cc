@@ -27,7 +27,8 @@ std::optional<ComputedResult> computed_by(const Node& node) {
     return of(node.outputs[0], unpack<ImageGradientInputs>(node).filter.type(),
               ConvolutionResult::kInputGradient);
   if (node.op == &conv2d_transpose_op())
-    return of(node.outputs[0], node.inputs[1].type(), ConvolutionResult::kInputGradient);
+    return of(node.outputs[0], unpack<ConvolutionInputs>(node).filter.type(),
+              ConvolutionResult::kInputGradient);
   if (node.op == &conv2d_filter_gradient_op())
     return of(unpack<FilterGradientInputs>(node).image.type(), node.outputs[0],
               ConvolutionResult::kFilterGradient);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ops/arithmetic/arithmetic.h"
+#include "ops/convolution/convolution_inputs.h"
 #include "ops/elementwise/kernel.h"
 #include "ops/fusion/batch_norm_node.h"
 #include "ops/fusion/internal/nodes/bias_node.h"
@@ -50,8 +51,8 @@ Tensor lowered(const Tensor& fresh, const RewriteView& view) {
   return known.defined() ? known : cast(fresh, DType::kBFloat16, fresh.where());
 }
 
-// A copy of `node` whose inputs and outputs for which `is_low` holds are bfloat16, with these outputs cast
-// back.
+// A copy of `node` whose inputs and outputs for which `is_low` holds are bfloat16, with these
+// outputs cast back.
 template <typename InputIsLow, typename OutputIsLow>
 std::vector<Tensor> with_low(const Node& node, const RewriteView& view, InputIsLow input_is_low,
                              OutputIsLow output_is_low) {
@@ -76,10 +77,10 @@ bool is_one_of(const Node& node, std::initializer_list<const Op*> ops) {
   return std::find(ops.begin(), ops.end(), node.op) != ops.end();
 }
 
-// Whether one step of the window along the rows is longer than they are. oneDNN 2.6 computes the gradient of
-// the filter of bfloat16 images from memory that nothing has written there.
-bool steps_over_image(const Node& filter_gradient) {
-  const int64_t width = filter_gradient.inputs[0].shape()[3];
+// Whether the window's stride along the rows is longer than they are. oneDNN 2.6 computes the gradient of the
+// filter of bfloat16 images from memory that nothing has written there.
+bool strides_over_image(const Node& filter_gradient) {
+  const int64_t width = unpack<FilterGradientInputs>(filter_gradient).image.shape()[3];
   return filter_gradient.attributes.get<std::vector<int64_t>>("strides")[1] > width;
 }
 
@@ -87,7 +88,7 @@ std::optional<std::vector<Tensor>> lower_product(const Node& node, const Rewrite
   const bool gives_image = is_one_of(node, {&conv2d_op(), &conv2d_bias_op(), &conv2d_input_gradient_op()});
   if (!gives_image && !is_one_of(node, {&conv2d_filter_gradient_op(), &matmul_op(), &matmul_bias_op()}))
     return std::nullopt;
-  if (node.op == &conv2d_filter_gradient_op() && steps_over_image(node)) return std::nullopt;
+  if (node.op == &conv2d_filter_gradient_op() && strides_over_image(node)) return std::nullopt;
   return with_low(
       node, view, [](size_t i) { return i < 2; }, [&](size_t) { return gives_image; });
 }

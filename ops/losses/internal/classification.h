@@ -12,7 +12,7 @@ void require_logits_and_labels(const OpCall& call, std::string_view logits, std:
 // Fails the call unless inputs 0 and 1 are float32 of one shape [batch, classes] with classes >= 1.
 void require_logits_and_distributions(const OpCall& call);
 
-// Fails the call unless inputs 2 and 3 are what a cross entropy's backward op gets beside logits and labels:
+// Fails the call unless inputs 2 and 3 are what a cross entropy's gradient op gets beside logits and labels:
 // float32 [2, batch] and [batch].
 void require_statistics_and_loss_gradient(const OpCall& call);
 

@@ -22,8 +22,8 @@ const NarrowMatmulKernels& kernels() {
 // next batch.
 constexpr int64_t kProductsPerThread = 1000000;
 
-// The rows of b^T are an odd number of cache lines apart, so that they do not compete for the same cache
-// sets.
+// The rows of b^T are an odd number of cache lines apart, so that they do not compete for the
+// same cache sets.
 int64_t transposed_stride(int64_t k) { return (k + 15) / 16 / 2 * 32 + 16; }
 
 // The columns of b[k, n] as rows that are `stride` apart.

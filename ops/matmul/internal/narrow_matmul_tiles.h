@@ -1,7 +1,7 @@
 // The loops of narrow_matmul, for one kind of vector register. Included by the two files that compile them,
 // each with its own instruction set, so nothing here may be shared between them: everything is in an
-// anonymous namespace, and nothing of the standard library is used that would be emitted as a function of its
-// own.
+// anonymous namespace, and nothing of the standard library is used that would be emitted as a
+// function of its own.
 #pragma once
 
 #include <immintrin.h>

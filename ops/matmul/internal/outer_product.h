@@ -18,8 +18,8 @@ struct OuterProduct {
   const float* b = nullptr;
 };
 
-// Whether it can run (n in whole vectors) and gains: a result of 1 MiB or more, a batch of 512 or
-// less.
+// Whether it can run (n in whole vectors) and gains: a result of 1 MiB or more, a batch
+// of 512 or less.
 bool outer_product_pays(int64_t m, int64_t k, int64_t n);
 
 // `scratch`: outer_product_scratch(n, team) bytes.

@@ -1,5 +1,5 @@
-// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has
-// them.
+// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the
+// processor has them.
 #include "ops/normalisation/internal/batch_norm_avx512.h"
 #include "ops/normalisation/internal/batch_norm_channels_last.h"
 #include "ops/normalisation/internal/batch_norm_planes.h"

@@ -15,8 +15,8 @@ struct PixelLoops {
   using Math = VectorMath<Simd, T>;
   using Vector = typename Simd::Vector;
   using Channel = typename Math::Channel;
-  static constexpr int kLanes = Simd::kLanes,
-                       kTogether = 4;  // pixels whose sum is added to that of the others
+  static constexpr int kLanes = Simd::kLanes;
+  static constexpr int kTogether = 4;  // pixels whose sum is added to that of the others
 
   static void statistics(const T* x, int64_t pixels, int64_t width, float* mean, float* rest,
                          float* squares) {
@@ -44,42 +44,6 @@ struct PixelLoops {
     });
     for (int64_t c = 0; c < width; c += kLanes)
       Math::store_statistics(Simd::load(rest + c), Simd::load(squares + c), share, rest + c, squares + c);
-  }
-
-  static void normalise(const ForwardPlane<T>& plane) {
-    Math::with_options(plane,
-                       [&]<bool kHasResidual, bool kClips>() { normalise<kHasResidual, kClips>(plane); });
-  }
-
-  static void reduce(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
-    if (plane.dz)
-      return Math::with_options(
-          plane, [&](auto options) { reduce<decltype(options), true>(plane, sum_dz, sum_dz_x); });
-    Math::with_options(plane,
-                       [&](auto options) { reduce<decltype(options), false>(plane, sum_dz, sum_dz_x); });
-  }
-
-  static void differentiate(const GradientPlane<T>& plane) {
-    Math::with_options(plane, [&](auto options) { differentiate<decltype(options)>(plane); });
-  }
-
- private:
-  // body.operator()<pixels>(channel, element) for every vector of channels of `pixels` pixels that lie
-  // together, of which `element` is the first one's.
-  template <typename Body>
-  static void for_some_pixels(int64_t pixels, int64_t width, Body body) {
-    int64_t p = 0;
-    for (; p + kTogether <= pixels; p += kTogether)
-      for (int64_t c = 0; c < width; c += kLanes) body.template operator()<kTogether>(c, p * width + c);
-    for (; p < pixels; ++p)
-      for (int64_t c = 0; c < width; c += kLanes) body.template operator()<1>(c, p * width + c);
-  }
-
-  // body(channel, element) for every vector of channels.
-  template <typename Body>
-  static void for_each_vector(int64_t pixels, int64_t width, Body body) {
-    for (int64_t p = 0; p < pixels; ++p)
-      for (int64_t c = 0; c < width; c += kLanes) body(c, p * width + c);
   }
 
   template <bool kHasResidual, bool kClips>
@@ -120,12 +84,30 @@ struct PixelLoops {
       Simd::store(plane.dx + i, Simd::multiply(Simd::subtract(dz, from_statistics), channel.factor));
     });
   }
+
+ private:
+  // body.operator()<pixels>(channel, element) for every vector of channels of `pixels` pixels that lie
+  // together, of which `element` is the first one's.
+  template <typename Body>
+  static void for_some_pixels(int64_t pixels, int64_t width, Body body) {
+    int64_t p = 0;
+    for (; p + kTogether <= pixels; p += kTogether)
+      for (int64_t c = 0; c < width; c += kLanes) body.template operator()<kTogether>(c, p * width + c);
+    for (; p < pixels; ++p)
+      for (int64_t c = 0; c < width; c += kLanes) body.template operator()<1>(c, p * width + c);
+  }
+
+  // body(channel, element) for every vector of channels.
+  template <typename Body>
+  static void for_each_vector(int64_t pixels, int64_t width, Body body) {
+    for (int64_t p = 0; p < pixels; ++p)
+      for (int64_t c = 0; c < width; c += kLanes) body(c, p * width + c);
+  }
 };
 
 template <typename Simd, typename T>
 constexpr Loops<T> loops_over_pixels() {
-  using P = PixelLoops<Simd, T>;
-  return {P::statistics, P::normalise, P::reduce, P::differentiate};
+  return LoopsByOptions<PixelLoops<Simd, T>, Simd, T>::kLoops;
 }
 
 }  // namespace mox::normalisation

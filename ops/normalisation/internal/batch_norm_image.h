@@ -1,5 +1,5 @@
-// An image as batch normalisation goes through it: planes of pixels, with channels that lie side by side in
-// each.
+// An image as batch normalisation goes through it: planes of pixels, with channels that lie side
+// by side in each.
 //
 // In blocks of channels there is a plane for each sample and block. With channels last there is one for each
 // group of pixels, with all channels. A matrix [batch,

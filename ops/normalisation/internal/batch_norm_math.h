@@ -91,4 +91,34 @@ struct VectorMath {
   }
 };
 
+// The loops of a form of planes, each with the options of the plane that it is given. `Form` has them as
+// templates: `normalise` of <kHasResidual, kClips>, `reduce` of <Options, whether it stores dz>,
+// `differentiate` of <Options>.
+template <typename Form, typename Simd, typename T>
+struct LoopsByOptions {
+  using Math = VectorMath<Simd, T>;
+
+  static void normalise(const ForwardPlane<T>& plane) {
+    Math::with_options(plane, [&]<bool kHasResidual, bool kClips>() {
+      Form::template normalise<kHasResidual, kClips>(plane);
+    });
+  }
+
+  static void reduce(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
+    if (plane.dz)
+      return Math::with_options(plane, [&](auto options) {
+        Form::template reduce<decltype(options), true>(plane, sum_dz, sum_dz_x);
+      });
+    Math::with_options(plane, [&](auto options) {
+      Form::template reduce<decltype(options), false>(plane, sum_dz, sum_dz_x);
+    });
+  }
+
+  static void differentiate(const GradientPlane<T>& plane) {
+    Math::with_options(plane, [&](auto options) { Form::template differentiate<decltype(options)>(plane); });
+  }
+
+  static constexpr Loops<T> kLoops = {Form::statistics, normalise, reduce, differentiate};
+};
+
 }  // namespace mox::normalisation

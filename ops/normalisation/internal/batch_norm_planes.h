@@ -58,24 +58,6 @@ struct Planes {
     }
   }
 
-  static void normalise(const ForwardPlane<T>& plane) {
-    Math::with_options(plane,
-                       [&]<bool kHasResidual, bool kClips>() { normalise<kHasResidual, kClips>(plane); });
-  }
-
-  static void reduce(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
-    if (plane.dz)
-      return Math::with_options(
-          plane, [&](auto options) { reduce<decltype(options), true>(plane, sum_dz, sum_dz_x); });
-    Math::with_options(plane,
-                       [&](auto options) { reduce<decltype(options), false>(plane, sum_dz, sum_dz_x); });
-  }
-
-  static void differentiate(const GradientPlane<T>& plane) {
-    Math::with_options(plane, [&](auto options) { differentiate<decltype(options)>(plane); });
-  }
-
- private:
   template <bool kHasResidual, bool kClips>
   static void normalise(const ForwardPlane<T>& plane) {
     const Vector low = Simd::broadcast(plane.activation.low), high = Simd::broadcast(plane.activation.high);
@@ -136,8 +118,7 @@ struct Planes {
 
 template <typename Simd, typename T, int kVectors>
 constexpr Loops<T> loops_over_blocks() {
-  using P = Planes<Simd, T, kVectors>;
-  return {P::statistics, P::normalise, P::reduce, P::differentiate};
+  return LoopsByOptions<Planes<Simd, T, kVectors>, Simd, T>::kLoops;
 }
 
 }  // namespace mox::normalisation

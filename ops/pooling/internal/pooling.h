@@ -19,8 +19,8 @@ inline WindowGeometry pooling_window(const Attributes& attributes, const TensorT
   return resolve_window(attributes, {x.shape[2], x.shape[3]}, {window[0], window[1]});
 }
 
-// The options that make one window of the whole image. Throws InvalidArgument, naming `op`, if `x` is no
-// image.
+// The options that make one window of the whole image. Throws InvalidArgument, naming `op`, if
+// `x` is no image.
 Pool2dOptions whole_image(const Tensor& x, std::string_view op, SourceLocation where);
 
 namespace onednn {

@@ -38,8 +38,8 @@ std::optional<Strided> strided_of(const dnnl::memory::desc& descriptor) {
 
 std::optional<dnnl::memory::desc> strided_descriptor(const dnnl::memory::dims& extents,
                                                      dnnl::memory::data_type type, const Strided& strided) {
-  dnnl::memory::desc result(extents, type,
-                            dnnl::memory::dims{});  // row-major; the strides of blocks are refused
+  // Row-major at first: oneDNN refuses the strides of blocks here.
+  dnnl::memory::desc result(extents, type, dnnl::memory::dims{});
   dnnl_memory_desc_t& d = result.data;
   std::copy(strided.padded_extents.begin(), strided.padded_extents.end(), d.padded_dims);
   dnnl_blocking_desc_t& blocking = d.format_desc.blocking;

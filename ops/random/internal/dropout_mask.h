@@ -1,8 +1,8 @@
 // The mask of dropout: one bit an element.
 //
 // Element i is bit i % 8 of byte i / 8; the mask is rounded up to whole tiles of 64 elements. Storing it
-// costs 1/32 of the activation's memory; drawing it again in the backward pass would cost more than reading
-// it.
+// costs 1/32 of the activation's memory; drawing it again in the backward pass would cost more
+// than reading it.
 //
 // Tile t is drawn from the eight Philox counters 8 t ... 8 t + 7. In it, row r of eight elements takes its 16
 // bits from word r / 2 (the lower half if r is even), column c from counter 8 t + c: bits stay in the vector

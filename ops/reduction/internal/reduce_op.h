@@ -25,8 +25,8 @@ std::function<Kernel(const KernelRequest&)> compile_reduction(Reduction reductio
 // broadcasts to the shape of the input.
 Tensor with_kept_axes(const Node& node, const Tensor& value);
 
-// The gradient of the extremes: shared equally by all elements that are equal to the result (as in
-// TensorFlow).
+// The gradient of the extremes: shared equally by all elements that are equal to the
+// result (as in TensorFlow).
 std::vector<Tensor> extreme_gradient(const GradientCall& call);
 
 }  // namespace mox

@@ -1,5 +1,5 @@
-// Copies a box of elements from one row-major tensor into another: what slice, pad, concat and split are made
-// of.
+// Copies a box of elements from one row-major tensor into another: what slice, pad, concat and split
+// are made of.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@ inline Tensor sum_along(const Tensor& x, int64_t axis) {
   return reduce_sum(x, {.axes = {axis}, .keep_dims = true});
 }
 
-// The rule of shapes: as the inputs. Fails the call for other dtypes, two types, or an axis outside of the
-// shape.
+// The rule of shapes: as the inputs. Fails the call for other dtypes, two types, or an axis
+// outside of the shape.
 std::vector<TensorType> infer_softmax(const OpCall& call);
 
 // y = softmax(x), or its logarithm, along the axis.

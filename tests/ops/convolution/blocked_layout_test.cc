@@ -58,8 +58,8 @@ struct Outcome {
   bool padding_is_zero = true;
 };
 
-// Compiles the one node that `build` makes, fused, for inputs in `layouts`, runs it, compares with the plain
-// evaluation.
+// Compiles the one node that `build` makes, fused, for inputs in `layouts`, runs it, compares with
+// the plain evaluation.
 Outcome run_in_layouts(const test::Build& build, const std::vector<Array>& arrays,
                        const std::vector<Layout>& layouts) {
   Graph graph;

@@ -1,5 +1,5 @@
-// Conversions of filters between the plain layout and blocks, against the place that the layout gives every
-// element.
+// Conversions of filters between the plain layout and blocks, against the place that the layout
+// gives every element.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

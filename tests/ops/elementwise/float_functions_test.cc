@@ -1,5 +1,5 @@
-// Functions of float32 against their results in double. (tests/ops/elementwise/slow goes through all
-// numbers.)
+// Functions of float32 against their results in double. (tests/ops/elementwise/slow goes
+// through all numbers.)
 #include <vector>
 
 #include "tests/ops/elementwise/float_functions_testing.h"

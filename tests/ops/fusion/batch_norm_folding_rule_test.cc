@@ -61,8 +61,8 @@ TEST(BatchNormFolding, KeepsValues) {
 }
 
 TEST(BatchNormFolding, LeavesWhatIsUsedTwiceOrTooSmall) {
-  EXPECT_FALSE(folds([](Inputs in) { return normalise_by_averages(conv2d(in[0], in[1]), in); },
-                     inputs(4)));  // more filters than pixels
+  // More filters than pixels.
+  EXPECT_FALSE(folds([](Inputs in) { return normalise_by_averages(conv2d(in[0], in[1]), in); }, inputs(4)));
   EXPECT_FALSE(folds(
       [](Inputs in) {
         const Tensor x = conv2d(in[0], in[1]);

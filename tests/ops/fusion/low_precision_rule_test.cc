@@ -101,7 +101,7 @@ void expect_within_a_rounding(const Array& low, const Array& exact) {
   for (size_t i = 0; i < b.size(); ++i) ASSERT_NEAR(a[i], b[i], std::abs(b[i]) / 256 + 1e-5f * largest) << i;
 }
 
-// The last stages of a network for larger images, where one step goes over the whole row.
+// The last stages of a network for larger images, where one stride goes over the whole row.
 TEST_F(LowPrecision, TakesImagesThatAreNarrowerThanTheStride) {
   for (const int64_t width : {1, 2, 3})
     for (const int64_t window : {2, 3, 5})
@@ -202,8 +202,8 @@ TEST_F(LowPrecision, MaxPoolingStaysInBFloat16) {
   }
 }
 
-// In the layout that the layer before it gives: with channels last on some processors, in blocks of them on
-// others.
+// In the layout that the layer before it gives: with channels last on some processors, in blocks
+// of them on others.
 TEST_F(LowPrecision, ADepthwiseLayerBehindAnotherIsFloat32sRounded) {
   const auto build = [](Inputs in) {
     const Tensor x = conv2d(in[0], in[1]);

@@ -1,4 +1,4 @@
-// softmax_cross_entropy, sparse_softmax_cross_entropy, their backward ops and smooth_labels.
+// softmax_cross_entropy, sparse_softmax_cross_entropy, their gradient ops and smooth_labels.
 #include <gmock/gmock-more-matchers.h>
 
 #include <cmath>

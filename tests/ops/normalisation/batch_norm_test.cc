@@ -123,8 +123,8 @@ TEST(BatchNorm, LosesNoDigitsToALargeMean) {
       },
       {x, scale, offset});
   // The mean of a plane is rounded to about 1e-4, the deviation is 6e-3: their squares' ratio is what
-  // variances are off by. Mean squares less squared means, in float32, would be off by a thousand times the
-  // variance.
+  // variances are off by. Mean squares less squared means, in float32, would be off by a thousand
+  // times the variance.
   expect_close(results[0], expected.mean, 2e-7, 0);
   expect_close(results[1], expected.variance, 1e-2, 0);
 }

@@ -33,15 +33,15 @@ TEST(DescribedOnce, AreOperationsThatAreAlike) {
                                                none, one, one);
   };
   EXPECT_EQ(forward().get(), forward().get());
-  const auto backward = [&] {
+  const auto gradient = [&] {
     return describe_gradient<dnnl::convolution_backward_data>(forward(), dnnl::algorithm::convolution_direct,
                                                               image, filter, image, one, none, one, one);
   };
-  EXPECT_EQ(backward().get(), backward().get());
+  EXPECT_EQ(gradient().get(), gradient().get());
 }
 
-// oneDNN calls two layouts equal whose extents of one have other strides; its products do not treat them
-// alike.
+// oneDNN calls two layouts equal whose extents of one have other strides; its products do not
+// treat them alike.
 TEST(DescribedOnce, AreNotThoseThatDiffer) {
   EXPECT_EQ(matrix(1, 4, 4), matrix(1, 4, 8));
   EXPECT_NE(product(matrix(1, 4, 4)), product(matrix(1, 4, 8)));

@@ -44,6 +44,16 @@ TEST(NamedInputs, AreFoundWhateverIsMissing) {
   EXPECT_FALSE(where.y.given());
 }
 
+TEST(NamedInputs, LieInTheirOrderForANodeThatNamesNone) {
+  Graph graph;
+  const GraphScope scope(graph);
+  const Tensor x = value({2, 3, 4, 5}), scale = value({3}), offset = value({3});
+  const ForwardInputs<Tensor> given{.x = x, .scale = scale, .offset = offset};
+  EXPECT_EQ(in_order(given), (std::vector<Tensor>{x, scale, offset}));
+  const Node* const made = &make_node(probe_op(), in_order(given), {}, {});
+  EXPECT_EQ(unpack<ForwardInputs>(*made), given);
+}
+
 TEST(NamedInputs, AreTheFirstOnesOfANodeThatNamesNone) {
   Graph graph;
   const GraphScope scope(graph);

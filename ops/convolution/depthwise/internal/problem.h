@@ -13,7 +13,7 @@ constexpr int64_t kLanes = 8;
 struct Problem {
   int64_t batch, blocks;  // of channels
   int64_t height, width, out_height, out_width;
-  int64_t before_y, before_x, step;
+  int64_t before_y, before_x, stride;
 
   explicit Problem(const ConvolutionGeometry& g)
       : batch(g.x.shape[0]),
@@ -24,7 +24,7 @@ struct Problem {
         out_width(g.y.shape[3]),
         before_y(g.window[0].before),
         before_x(g.window[1].before),
-        step(g.window[0].stride) {}
+        stride(g.window[0].stride) {}
 
   int64_t channels() const { return blocks * kLanes; }
   int64_t planes() const { return batch * blocks; }

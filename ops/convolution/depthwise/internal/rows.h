@@ -1,4 +1,4 @@
-// The inner loops of depthwise convolutions with windows of 3 x 3 and steps of 1 or 2: rows of one block of
+// The inner loops of depthwise convolutions with windows of 3 x 3 and strides of 1 or 2: rows of one block of
 // channels, [pixels][lanes]. The window's rows that lie in the image are listed, so there is no padding above
 // and below.
 #pragma once
@@ -35,7 +35,7 @@ struct Ahead {
 };
 
 struct RowLoops {
-  // Row of y; step 1 or 2. One to three rows of the window.
+  // Row of y; stride 1 or 2. One to three rows of the window.
   void (*convolve[2])(const FilterRow* rows, int count, int64_t width, float* y, const Ahead& ahead);
   // The gradient of an image's row, and what the row gives to the filter's.
   void (*differentiate[2])(const GradientRow* rows, int count, const RowWidths& widths, const float* image,

@@ -25,7 +25,7 @@ inline void fetch(const Ahead& ahead, int64_t c) {
   for (const float* from : ahead.from) _mm_prefetch(from + c * kLanes, _MM_HINT_T0);
 }
 
-template <int kRows, int kStep>
+template <int kRows, int kStride>
 inline void convolve_row(const FilterRow* rows, int64_t width, float* y, const Ahead& ahead) {
   Vector filter[kRows][kWindow];
   for (int r = 0; r < kRows; ++r)
@@ -38,12 +38,12 @@ inline void convolve_row(const FilterRow* rows, int64_t width, float* y, const A
     for (Vector& sum : sums) sum = zero();
 #pragma GCC unroll 3
     for (int r = 0; r < kRows; ++r) {
-      const float* from = rows[r].pixels + first * kStep * kLanes;
+      const float* from = rows[r].pixels + first * kStride * kLanes;
 #pragma GCC unroll 3
       for (int k = 0; k < kWindow; ++k)
 #pragma GCC unroll 4
         for (int i = 0; i < kCount; ++i)
-          sums[i] = multiply_add(load(from + (i * kStep + k) * kLanes), filter[r][k], sums[i]);
+          sums[i] = multiply_add(load(from + (i * kStride + k) * kLanes), filter[r][k], sums[i]);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < kCount; ++i) store(y + (first + i) * kLanes, sums[i]);
@@ -52,7 +52,7 @@ inline void convolve_row(const FilterRow* rows, int64_t width, float* y, const A
   for (; first + kTogether <= width; first += kTogether) {
     pixels.template operator()<kTogether>(first);
 #pragma GCC unroll 4
-    for (int i = 0; i < kTogether * kStep; i += 2) fetch(ahead, first * kStep + i);
+    for (int i = 0; i < kTogether * kStride; i += 2) fetch(ahead, first * kStride + i);
   }
   for (; first < width; ++first) pixels.template operator()<1>(first);
 }
@@ -123,7 +123,7 @@ inline void differentiate_row(const GradientRow* rows, const RowWidths& widths, 
   sums.add_to(rows);
 }
 
-// With a step of 2 every other pixel is in the middle of one window, and those between them are at the
+// With a stride of 2 every other pixel is in the middle of one window, and those between them are at the
 // borders of two.
 template <int kRows>
 inline void differentiate_row_by_two(const GradientRow* rows, const RowWidths& widths, const float* image,
@@ -144,9 +144,9 @@ inline void differentiate_row_by_two(const GradientRow* rows, const RowWidths& w
   sums.add_to(rows);
 }
 
-template <int kStep>
+template <int kStride>
 void convolve(const FilterRow* rows, int count, int64_t width, float* y, const Ahead& ahead) {
-  with_count(count, [&]<int kRows>() { convolve_row<kRows, kStep>(rows, width, y, ahead); });
+  with_count(count, [&]<int kRows>() { convolve_row<kRows, kStride>(rows, width, y, ahead); });
 }
 
 void differentiate(const GradientRow* rows, int count, const RowWidths& widths, const float* image,

@@ -7,8 +7,8 @@
 // channels, are one matrix product. Multiplications an output: 16 / 4 of 9 (T = 4, R = 3), 36 / 16 of 9 (T =
 // 6, R = 3), 36 / 4 of 25 (T = 6, R = 5), 64 / 16 of 25 (T = 8, R = 5). The gradient of the filter is the
 // same formula with the roles of R and M exchanged, summed over tiles. Points: 0, 1, -1, from T = 6 on 2, -2
-// and for T = 8 also 1/2, -1/2. Lavin & Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR
-// 2016).
+// and for T = 8 also 1/2, -1/2. Lavin & Gray, "Fast Algorithms for Convolutional Neural
+// Networks" (CVPR 2016).
 //
 // Images are channel-blocked, [batch][channels / lanes][height][width][lanes], with the lanes of the
 // processor's vectors; filters plain, [out][in][R][R].
@@ -16,6 +16,7 @@
 
 #include <cstdint>
 
+#include "ops/convolution/geometry/convolution_extents.h"
 #include "runtime/tensor/dtype.h"
 
 namespace mox::winograd {
@@ -37,34 +38,32 @@ bool is_streamed(int64_t floats, const float* image);
 
 // By how many pixels of the image the window moves from an output to the next: half a pixel is the gradient
 // of the image of a convolution with strides of 2 (lanes/strided_transforms.h).
-enum class Step { kOne, kTwo, kHalf };
+enum class Stride { kOne, kTwo, kHalf };
 
 // The correlation of an image with a filter. Both channel counts are multiples of the lanes.
-struct Problem {
+struct Problem : ConvolutionExtents {
   int64_t lanes = 16;  // of a vector, and channels of a block
-  int64_t batch = 0, in_channels = 0, out_channels = 0;
-  int64_t in_height = 0, in_width = 0, out_height = 0, out_width = 0;
-  // rows and columns of padding before the image, with a step of kHalf before the outputs
+  // rows and columns of padding before the image, with a stride of kHalf before the outputs
   int64_t before_y = 0, before_x = 0;
   int window = 3;  // R
-  int tile = 6;    // T: 6, 8 for a window of 5, 4 for PairKernels, or 9 for steps other than 1
-  Step step = Step::kOne;
+  int tile = 6;    // T: 6, 8 for a window of 5, 4 for PairKernels, or 9 for strides other than 1
+  Stride stride = Stride::kOne;
   // Of the images and filters in memory, where this problem is a part of the out-channels; 0: just these.
   int64_t all_out_channels = 0;
 
   int64_t out_channels_in_memory() const { return all_out_channels > 0 ? all_out_channels : out_channels; }
   int points() const { return tile * tile; }
-  int filter_points() const { return step == Step::kOne ? points() : 36; }      // of transformed filters
+  int filter_points() const { return stride == Stride::kOne ? points() : 36; }  // of transformed filters
   bool is_wide() const { return in_channels * out_channels > kLargestFilter; }  // for WideKernels
-  // The gradient of the filter gains earlier: it has one sum of all tiles there and not one for each part of
-  // them.
+  // The gradient of the filter gains earlier: it has one sum of all tiles there and not one for
+  // each part of them.
   bool gradient_is_wide() const {
-    return step == Step::kOne && (is_wide() || (window == 3 && in_channels * out_channels > 64 * 64));
+    return stride == Stride::kOne && (is_wide() || (window == 3 && in_channels * out_channels > 64 * 64));
   }
   int64_t filter_stride() const { return point_stride(in_channels * out_channels); }
   int64_t filter_pair_stride() const { return point_stride(in_channels * out_channels / 2); }
   int64_t outputs_a_side() const {  // M
-    return step == Step::kOne ? tile + 1 - window : step == Step::kTwo ? 4 : 8;
+    return stride == Stride::kOne ? tile + 1 - window : stride == Stride::kTwo ? 4 : 8;
   }
   int64_t tiles_y() const { return (out_height + outputs_a_side() - 1) / outputs_a_side(); }
   int64_t tiles_x() const { return (out_width + outputs_a_side() - 1) / outputs_a_side(); }
@@ -81,8 +80,8 @@ struct ReluGradient {
   const float* more = nullptr;    // or null
   const float* result = nullptr;  // of the relu; if null, relu was given (x - mean) * factor + offset
   const float *mean = nullptr, *factor = nullptr, *offset = nullptr;  // [out]
-  float* sums =
-      nullptr;  // [chunks][2][out]: of dz and of dz * (x - mean), over the pixels of each chunk of tiles
+  // [chunks][2][out]: of dz and of dz * (x - mean), over the pixels of each chunk of tiles
+  float* sums = nullptr;
 };
 
 // What is done with the outputs of a correlation while they are in registers, besides storing them. There are
@@ -99,8 +98,8 @@ class RangesAhead;  // ranges_ahead.h
 // Implementations for one instruction set. `first` and `last` are tiles, counted through the batch; `chunk`
 // is how many are worked on at a time, a multiple of 12.
 struct Kernels {
-  // filters: [out][in][R][R] -> u: [points][in][out] (points filter_stride() apart), for in-channels [first,
-  // last).
+  // filters: [out][in][R][R] -> u: [points][in][out] (points filter_stride() apart), for
+  // in-channels [first, last).
   void (*transform_filter)(const Problem&, const float* filters, float* u, int64_t first, int64_t last);
   // The same with the filter turned by 180 degrees and the channels exchanged, as the gradient of the image
   // needs it: `filters` is [in][out][R][R] in terms of this problem.
@@ -120,7 +119,7 @@ struct Kernels {
   void (*finish_filter)(const Problem&, const float* sums, int64_t parts, float* filters, int64_t first,
                         int64_t last);
   // Of so few images that they stay in a core's cache, all tiles of them; `ahead` is fetched meanwhile.
-  // `chunk` may be a multiple of 8 as well if there are 16 or 32 in-channels. Null where the step is not
+  // `chunk` may be a multiple of 8 as well if there are 16 or 32 in-channels. Null where the stride is not
   // kOne. As correlate, with chunks of the epilogue counted from the first of these images; y is written
   // around the caches if it `streams`.
   void (*correlate_images)(const Problem&, const float* x, const float* u, float* y, bool streams,
@@ -133,10 +132,10 @@ struct Kernels {
 // Of a Problem's `tile` and `window`.
 const Kernels& kernels_avx2(int tile, int window);
 const Kernels& kernels_avx512(int tile, int window);
-// Of a Problem with a step of kTwo or kHalf, and that many (0 or 1) rows and columns of padding before the
+// Of a Problem with a stride of kTwo or kHalf, and that many (0 or 1) rows and columns of padding before the
 // larger image. Transformed filters and sums have filter_points() matrices.
-const Kernels& strided_kernels_avx2(Step step, int64_t before);
-const Kernels& strided_kernels_avx512(Step step, int64_t before);
+const Kernels& strided_kernels_avx2(Stride stride, int64_t before);
+const Kernels& strided_kernels_avx512(Stride stride, int64_t before);
 // Those of a problem's lanes.
 const Kernels& kernels_of(const Problem& problem);
 

@@ -13,10 +13,10 @@ using winograd::Problem;
 using winograd::TileChunk;
 using winograd::WideKernels;
 
-constexpr int64_t kRowStep = 6,
-                  kTermStep = 16;  // by how many the products take tiles: as rows, as terms of a sum
-constexpr int64_t kPointFloats =
-    96 * 1024;  // of one point's tiles: they stay in an L2 cache of 1 MiB beside the filter's panels
+// By how many the products take tiles: as rows, as terms of a sum.
+constexpr int64_t kRowStep = 6, kTermStep = 16;
+// Of one point's tiles: they stay in an L2 cache of 1 MiB beside the filter's panels.
+constexpr int64_t kPointFloats = 96 * 1024;
 constexpr int64_t kPartChannels = 64;  // of out-channels that are worked on at a time
 
 // Tiles at a time, a multiple of `step`, evenly over the chunks.

@@ -25,8 +25,8 @@ struct NoEpilogue {
 
 // The moments of one group of tiles: [3][channels], how many pixels, their mean and the sum of their squared
 // distances from it. Sums are taken of distances from the group's first pixel, so nothing cancels where the
-// mean is large beside the deviation. Until finish() the three rows are that pixel, the sum and the sum of
-// squares.
+// mean is large beside the deviation. Until finish() the three rows are that pixel, the sum and
+// the sum of squares.
 class Moments {
  public:
   Moments(float* rows, int64_t channels) : rows_(rows), channels_(channels) {}

@@ -1,5 +1,5 @@
-// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the processor has
-// them.
+// Compiled with AVX-512 and its instructions for bfloat16 switched on; called only where the
+// processor has them.
 #include <immintrin.h>
 
 #include <algorithm>

@@ -14,8 +14,8 @@
 namespace mox::winograd {
 inline namespace MOX_LANES {
 
-// Floats from one point's matrix to the next, from row to row, and from one block of kLanes columns to the
-// next.
+// Floats from one point's matrix to the next, from row to row, and from one block of kLanes
+// columns to the next.
 struct Strides {
   int64_t point, row, block;
 };
@@ -79,8 +79,8 @@ struct Part {
 // the values of the points to `store`, in their order. ahead(first, last) is what these tiles read, to be
 // fetched meanwhile.
 
-// Where the pixels of a tile are: rows outside of the image are rows of zeros, and columns outside of it are
-// masked.
+// Where the pixels of a tile are: rows outside of the image are rows of zeros, and columns outside
+// of it are masked.
 template <int Side>
 struct TilePixels {
   const float* rows[Side];
@@ -260,8 +260,8 @@ struct Expansion {
   }
 };
 
-// How products are transformed back: apply(products, stride, result) makes kSide x kSide values of kPoints
-// products.
+// How products are transformed back: apply(products, stride, result) makes kSide x kSide values
+// of kPoints products.
 template <int Tile, int N>
 struct Contraction {
   static constexpr int kSide = N, kPoints = Tile * Tile;

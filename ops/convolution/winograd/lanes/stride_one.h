@@ -1,4 +1,4 @@
-// Kernels for a step of one pixel (ops/processor/lanes.h).
+// Kernels for a stride of one pixel (ops/processor/lanes.h).
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Kernels for steps of two pixels and of half a pixel (ops/processor/lanes.h).
+// Kernels for strides of two pixels and of half a pixel (ops/processor/lanes.h).
 #pragma once
 
 #include <algorithm>
@@ -111,8 +111,8 @@ constexpr Kernels kKernels{
     nullptr,
     nullptr};
 
-const Kernels& strided_kernels(Step step, int64_t before) {
-  if (step == Step::kTwo) return kKernels<correlate>;
+const Kernels& strided_kernels(Stride stride, int64_t before) {
+  if (stride == Stride::kTwo) return kKernels<correlate>;
   return before == 0 ? kKernels<correlate_gradient<0>> : kKernels<correlate_gradient<1>>;
 }
 

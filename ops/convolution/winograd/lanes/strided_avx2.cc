@@ -3,6 +3,6 @@
 
 namespace mox::winograd {
 
-const Kernels& strided_kernels_avx2(Step step, int64_t before) { return strided_kernels(step, before); }
+const Kernels& strided_kernels_avx2(Stride stride, int64_t before) { return strided_kernels(stride, before); }
 
 }  // namespace mox::winograd

@@ -3,6 +3,8 @@
 
 namespace mox::winograd {
 
-const Kernels& strided_kernels_avx512(Step step, int64_t before) { return strided_kernels(step, before); }
+const Kernels& strided_kernels_avx512(Stride stride, int64_t before) {
+  return strided_kernels(stride, before);
+}
 
 }  // namespace mox::winograd

@@ -41,8 +41,8 @@ struct Points<8> {
   static constexpr float scale[7] = {1, -2.0f / 9, -2.0f / 9, 1.0f / 90, 1.0f / 90, 32.0f / 45, 32.0f / 45};
 };
 
-// The results of A for points in pairs a, -a: their sum serves the even powers, their difference the odd
-// ones.
+// The results of A for points in pairs a, -a: their sum serves the even powers, their
+// difference the odd ones.
 template <int Tile, int N>
 inline void combine_products(const Vector* m, int stride, Vector* result, int result_stride) {
   constexpr int kPairs = (Tile - 2) / 2;

@@ -30,7 +30,7 @@ const Op& matmul_bias_op() {
                      .infer = infer_matrix_product,
                      .gradient = nullptr,
                      .compile = [](const KernelRequest& request) {
-                       return matrix_product_kernel(request.node, true, request.team);
+                       return matrix_product_kernel(request.node, request.team);
                      }};
   return op;
 }

@@ -9,7 +9,7 @@ namespace mox {
 // ConvolutionInputs, with the bias, a number for each channel; output and attributes as conv2d's.
 const Op& conv2d_bias_op();
 
-// Inputs a, b and a bias [columns]; output and attributes as matmul's.
+// MatmulInputs, with the bias, [columns]; output and attributes as matmul's.
 const Op& matmul_bias_op();
 
 }  // namespace mox

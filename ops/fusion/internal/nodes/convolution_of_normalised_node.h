@@ -6,8 +6,8 @@
 
 namespace mox {
 
-// Input float32 [groups, 3, channels], moments as conv2d_moments gives them; outputs mean and variance of all
-// pixels.
+// Input float32 [groups, 3, channels], moments as conv2d_moments gives them; outputs mean and
+// variance of all pixels.
 const Op& statistics_of_moments_op();
 
 // OfNormalisedInputs; outputs y, its moments by groups of pixels as conv2d_moments gives them, and the

@@ -15,7 +15,7 @@ inline ConvolutionOptions depthwise_options(const ImageCase& c) {
 inline Shape filter_shape(const ImageCase& c) { return {c.filters, 1, c.window, c.window}; }
 
 // Rows that fill several strips and that do not, blocks of pixels and the rest, every way to begin and to end
-// with a step of 2, images of a pixel.
+// with a stride of 2, images of a pixel.
 inline std::vector<ImageCase> depthwise_cases() {
   return {{"several strips", {3, 16, 23, 18}, 16},
           {"a strip", {2, 24, 7, 7}, 24},

@@ -70,12 +70,12 @@ TEST(Depthwise, ComputesWhatPlainLoopsDo) {
     Node& forward = make_packed_node<DepthwiseOfNormalisedInputs>(depthwise_of_normalised_op(),
                                                                   {t[0], t[1], t[2], t[3], t[4], t[5]},
                                                                   attributes, SourceLocation::current());
-    Node& backward = make_packed_node<DepthwiseGradientsInputs>(depthwise_normalised_gradients_op(),
-                                                                {t[0], t[6], t[1], t[2], t[3], t[4], t[5]},
-                                                                attributes, SourceLocation::current());
+    Node& gradients = make_packed_node<DepthwiseGradientsInputs>(depthwise_normalised_gradients_op(),
+                                                                 {t[0], t[6], t[1], t[2], t[3], t[4], t[5]},
+                                                                 attributes, SourceLocation::current());
     const std::vector<Array> results =
-        run_graph(std::vector{forward.output(0), forward.output(1), forward.output(2), backward.output(0),
-                              backward.output(1), backward.output(2)},
+        run_graph(std::vector{forward.output(0), forward.output(1), forward.output(2), gradients.output(0),
+                              gradients.output(1), gradients.output(2)},
                   in);
     expect_values(results[0], expected.y, 1e-5);
     expect_values(results[3], expected.dz, 1e-5);

@@ -51,8 +51,8 @@ TEST(Window, OfGivenPaddingIsLaidDownAsOftenAsItFits) {
   });
 }
 
-// TensorFlow's rule: a window for every `stride` pixels, the padding that they need and no more, an odd one
-// behind.
+// TensorFlow's rule: a window for every `stride` pixels, the padding that they need and no more,
+// an odd one behind.
 TEST(Window, OfSamePaddingHasOneForEveryStride) {
   for_each_window([](const Extents& e) {
     const int64_t extent = (e.size - 1) * e.dilation + 1;

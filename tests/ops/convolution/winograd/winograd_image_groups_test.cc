@@ -15,15 +15,15 @@ namespace {
 using winograd::Problem;
 
 Problem problem_of(int64_t batch, int64_t channels, int64_t side) {
-  return {.batch = batch,
-          .in_channels = channels,
-          .out_channels = channels,
-          .in_height = side,
-          .in_width = side,
-          .out_height = side,
-          .out_width = side,
-          .before_y = 1,
-          .before_x = 1};
+  Problem p = {{.batch = batch,
+                .in_channels = channels,
+                .out_channels = channels,
+                .in_height = side,
+                .in_width = side,
+                .out_height = side,
+                .out_width = side}};
+  p.before_y = p.before_x = 1;
+  return p;
 }
 
 TEST(WinogradImageGroups, CoverTheBatchWithALastGroupThatMayBeSmaller) {
