@@ -20,7 +20,7 @@ Regularizer Network::regularizer() const {
 }
 
 layers::Conv2dOptions Network::conv_options(int64_t kernel, const std::string& name,
-                                            const ConvolutionOptions& options) const {
+                                            const LayerOptions& options) const {
   return {.name = name,
           .strides = {options.stride, options.stride},
           .groups = options.groups,
@@ -29,21 +29,21 @@ layers::Conv2dOptions Network::conv_options(int64_t kernel, const std::string& n
 }
 
 Tensor Network::conv(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
-                     const ConvolutionOptions& options) {
+                     const LayerOptions& options) {
   layers::Conv2dOptions layer = conv_options(kernel, name, options);
   layer.activation = options.activation;
   return layers::conv2d(x, filters, {kernel, kernel}, layer);
 }
 
 Tensor Network::conv_without_bias(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
-                                  const ConvolutionOptions& options) {
+                                  const LayerOptions& options) {
   layers::Conv2dOptions layer = conv_options(kernel, name, options);
   layer.use_bias = false;
   return layers::conv2d(x, filters, {kernel, kernel}, layer);
 }
 
 Tensor Network::conv_batch_norm(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
-                                const ConvolutionOptions& options) {
+                                const LayerOptions& options) {
   return batch_norm(conv_without_bias(x, filters, kernel, name, options), name + "/batch_norm",
                     options.activation);
 }

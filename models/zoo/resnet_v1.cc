@@ -21,8 +21,8 @@ Tensor unit(Network& network, const Tensor& x, int64_t filters, int64_t stride, 
   return relu(y + shortcut);
 }
 
-// The shortcut of the small networks where the image shrinks: every second pixel, and zeros for the new
-// channels.
+// The shortcut of the small networks where the image shrinks: every second pixel, and zeros for
+// the new channels.
 Tensor unit_cifar(Network& network, const Tensor& x, int64_t filters, int64_t stride) {
   Tensor shortcut = x;
   if (stride != 1) {

@@ -35,8 +35,8 @@ struct NetworkOutput {
 };
 
 // Settings that every network takes. Those without a value have the default stated here; one that the network
-// has no use for (dropout for a ResNet, batch_norm_* for a network without batch normalisation) must not be
-// set.
+// has no use for (dropout for a ResNet, batch_norm_* for a network without batch normalisation) must
+// not be set.
 struct NetworkOptions {
   // >= 1; default: that of the published network (ModelMeta::num_classes). 0: the network ends before its
   // last layer, and `logits` are the features [batch, number] that go into it.
@@ -60,8 +60,8 @@ struct NetworkOptions {
 
 // images: float32 or bfloat16 [batch, channels, height, width]; with `precision: bf16`, the first convolution
 // takes bfloat16 images (preferred_image_dtype) without a cast. All variables are made under the scope named
-// after the network. Throws InvalidArgument for images of the wrong type or size, naming what the network
-// takes.
+// after the network. Throws InvalidArgument for images of the wrong type or size, naming what
+// the network takes.
 using NetworkFn = std::function<NetworkOutput(const Tensor& images, ModeKeys mode)>;
 
 // The network of that name. Options are checked here. Throws InvalidArgument for an unknown name (naming the

@@ -30,8 +30,8 @@ Fans compute_fans(const Shape& shape);
 
 class Initializer {
  public:
-  // Writes all of `out`, which has shape.elements() > 0 elements, as a function of the stream and the shape
-  // alone.
+  // Writes all of `out`, which has shape.elements() > 0 elements, as a function of the stream and
+  // the shape alone.
   using Fill = std::function<void(std::span<float> out, const Shape& shape, const RandomStream& random)>;
 
   // `description` is one line for people, for example "normal(0, 0.01)".
@@ -54,12 +54,12 @@ Initializer ones();
 Initializer constant_initializer(double value);
 Initializer random_uniform_initializer(double low, double high);    // in [low, high); low <= high
 Initializer random_normal_initializer(double mean, double stddev);  // stddev >= 0
-// Normal values farther than two `stddev` from the mean are drawn anew, so the result's own deviation is 0.88
-// stddev.
+// Normal values farther than two `stddev` from the mean are drawn anew, so the result's own deviation
+// is 0.88 stddev.
 Initializer truncated_normal_initializer(double mean, double stddev);
 
-// Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks" (AISTATS
-// 2010):
+// Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+// networks" (AISTATS 2010):
 Initializer glorot_uniform();  // in +-sqrt(6 / (fan_in + fan_out))
 Initializer glorot_normal();   // mean 0, stddev sqrt(2 / (fan_in + fan_out)), not truncated
 
@@ -70,8 +70,8 @@ Initializer he_normal();   // mean 0, stddev sqrt(2 / fan_in), not truncated
 // `gain` times a uniformly distributed matrix with orthonormal rows or columns (whichever are fewer): the Q
 // of the QR decomposition of a normal matrix, with the sign of R's diagonal. A shape of rank >= 2 is seen as
 // the matrix [shape[0], all others]. Time grows with rows * columns * min(rows, columns). Saxe, McClelland
-// and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks" (ICLR
-// 2014).
+// and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural
+// networks" (ICLR 2014).
 Initializer orthogonal(double gain = 1);
 
 }  // namespace mox

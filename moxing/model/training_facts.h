@@ -15,8 +15,8 @@ namespace mox::internal {
 
 struct TrainingFacts {
   // Whether the run leaves the values of a variable as they are, though it is trainable: it is outside of
-  // var_scopes, the option freeze names it, or its learning rate is multiplied by 0. Empty: no variable is
-  // frozen.
+  // var_scopes, the option freeze names it, or its learning rate is multiplied by 0. Empty: no
+  // variable is frozen.
   std::function<bool(std::string_view variable, const Shape& shape)> is_frozen = {};
   // What is done with all trainable variables of the model, before gradients are made: it throws where the
   // run's settings do not fit them. Empty: nothing.

@@ -1,5 +1,5 @@
 // VariableStore: the values of all variables of a process, in host memory. Every plan reads them here;
-// optimizers and after-step updates write them.
+// optimizers and after-step values write them.
 //
 // The memory of a variable never moves once it exists. Not synchronised: one thread writes between steps.
 #pragma once
@@ -44,8 +44,8 @@ class VariableStore {
   // Of variables that were initialised since their restored values have another shape: the name and both
   // types, as in "w (float32[2, 5], in the checkpoint float32[2, 1000])".
   const std::vector<std::string>& other_shapes() const { return other_shapes_; }
-  // Those values and those of all variables, by name, sharing the memory: what is known under this run's
-  // names.
+  // Those values and those of all variables, by name, sharing the memory: what is known under
+  // this run's names.
   std::vector<NamedArray> all_and_unclaimed() const;
 
  private:

@@ -84,7 +84,7 @@ void add_to_collection(const std::string& key, const Tensor& tensor);
 
 // After each training step `variable` takes the value of `value`, a tensor of its type (moving averages),
 // computed from the variables as they were before the step. Throws InvalidArgument for anything else, and for
-// a variable that has an update already. A run whose optimizer trains the variable, too, ends with
+// a variable that has such a value already. A run whose optimizer trains the variable, too, ends with
 // InvalidArgument before its first step.
 void update_after_step(const Tensor& variable, const Tensor& value,
                        SourceLocation where = SourceLocation::current());

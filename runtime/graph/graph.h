@@ -58,7 +58,7 @@ class Graph {
   const std::vector<Tensor>& variables() const { return variables_; }  // in the order of their declaration
 
   // Replaces the variable's earlier one, if it has one.
-  void set_after_step_value(AfterStepValue update);
+  void set_after_step_value(AfterStepValue value);
   Tensor find_after_step_value(const Tensor& variable) const;  // its value, or undefined
   const std::vector<AfterStepValue>& after_step_values() const { return after_step_values_; }
 
@@ -111,8 +111,8 @@ class GraphScope {
   std::string previous_scope_;
 };
 
-// The graph that is being built on this thread. Throws FailedPrecondition outside of a GraphScope, naming
-// `what`.
+// The graph that is being built on this thread. Throws FailedPrecondition outside of a
+// GraphScope, naming `what`.
 Graph& current_graph(std::string_view what);
 
 // While alive, names of new nodes on this thread start with "<name>/" after the scopes already open.

@@ -59,15 +59,15 @@ struct KernelRequest {
 class PartListener {
  public:
   virtual ~PartListener() = default;
-  // The calling thread will soon hand over these elements: what belongs to them may be fetched into its
-  // cache.
+  // The calling thread will soon hand over these elements: what belongs to them may be fetched
+  // into its cache.
   virtual void expect(int64_t first, int64_t count) const = 0;
   // Elements [first, first + values.size()), once for each element; the values are gone when it returns.
   virtual void take(int64_t first, std::span<const float> values) const = 0;
 };
 
-// What a kernel gets when it runs. Pointers are aligned to 64 bytes, unless a caller's own memory is passed
-// in.
+// What a kernel gets when it runs. Pointers are aligned to 64 bytes, unless a caller's own memory
+// is passed in.
 struct KernelArguments {
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> outputs;

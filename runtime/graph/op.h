@@ -85,8 +85,8 @@ inline Tensor make_tensor(const Op& op, std::initializer_list<Tensor> inputs, At
   return Tensor(&make_node(op, inputs, std::move(attributes), where), 0);
 }
 
-// The gradient function of an op whose results do not change with its inputs, but in steps: none flows to any
-// input.
+// The gradient function of an op whose results do not change with its inputs, but in steps: none flows
+// to any input.
 std::vector<Tensor> no_gradient(const GradientCall& call);
 
 // Shape rules that many ops share.

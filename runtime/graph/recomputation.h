@@ -19,8 +19,8 @@ namespace mox {
 // Values up to this size are kept: statistics of normalisations, losses.
 inline constexpr size_t kSmallestRecomputedBytes = 1 << 16;
 
-// To be applied once to a graph with its gradients, after the fusions that look at forward and backward nodes
-// together.
+// To be applied once to a graph with its gradients, after the fusions that look at forward and
+// backward nodes together.
 NamedRule recomputation_rule();
 
 }  // namespace mox

@@ -24,8 +24,8 @@ class Tensor {
   std::string name() const;
   // Where the user's program made it.
   const SourceLocation& where() const;
-  // Renames the node (a suffix is added if the name is taken) and returns the same tensor:
-  // `relu(x).named("hidden")`.
+  // Renames the node (a suffix is added if the name is taken) and returns the
+  // same tensor: `relu(x).named("hidden")`.
   Tensor named(std::string_view name) const;
 
   Node* node() const { return node_; }

@@ -15,8 +15,8 @@ struct VariableSpec {
   std::string name;  // with scopes: "conv1/weights"
   TensorType type;
   bool trainable = true;
-  // Makes the first value from the run's seed; must depend on nothing else, so that it is the same
-  // everywhere.
+  // Makes the first value from the run's seed; must depend on nothing else, so that it is
+  // the same everywhere.
   std::function<Array(uint64_t seed)> initial_value;
   SourceLocation where;
 };

@@ -1,5 +1,5 @@
-// Notices that other work uses the cores of the lanes, says so once, and has teams wait asleep meanwhile
-// (runtime/replicas/sleeping_teams.h).
+// Notices that other work uses the cores of the lanes, says so once, and has teams wait
+// asleep meanwhile (runtime/replicas/sleeping_teams.h).
 //
 // The sign is how often the system puts one of the computing threads aside although it could go on
 // (involuntary context switches): 0 to 10 times a second on cores of its own, some hundred with a busy loop

@@ -1,12 +1,10 @@
-// On how many cores the threads of a team are best kept while other work has the same cores: on all, or on
-// one.
+// On how many cores the threads of a team are best kept while other work has the same cores: on all,
+// or on one.
 //
 // A team on several contended cores goes on when the last of its threads has had its turn, so it gets less
 // than one thread alone would. On one core its threads take turns there with the same share of it, and none
-// waits for another core: two threads on two cores beside two endless loops train resnet_v1_20 with 11 steps
-// a second, kept on one of them with 17, as one thread does. Where other work has few of many cores, one core
-// is far worse. So it is measured: steps on all, then on one, again after a while that doubles for as long as
-// the answer stays.
+// waits for another core. Where other work has few of many cores, one core is far worse. So it is measured:
+// steps on all, then on one, again after a while that doubles for as long as the answer stays.
 //
 // Which cores a thread has changes no bit of what it computes.
 //

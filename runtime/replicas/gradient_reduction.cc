@@ -12,8 +12,8 @@
 namespace mox::internal {
 namespace {
 
-// A long bucket is sent in parts at the same time: while one waits for its next message, the others fill the
-// network.
+// A long bucket is sent in parts at the same time: while one waits for its next message, the others
+// fill the network.
 constexpr int64_t kSendingParts = 4;
 constexpr int64_t kLeastElementsOfAPart = int64_t{1} << 18;
 

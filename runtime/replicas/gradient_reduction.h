@@ -35,8 +35,8 @@ struct BucketOptions {
   WireType wire = WireType::kFloat32;
   int root = -1;  // the only rank that needs the sums; -1: all do
   int first_tag = kFirstFreeTag;
-  // With one rank a sum is made and delivered in ranges of so many elements, while they are in the cache. 0:
-  // whole.
+  // With one rank a sum is made and delivered in ranges of so many elements, while they are in the
+  // cache. 0: whole.
   int64_t range_elements = 0;
   std::string name = "bucket";  // in reports
 };

@@ -1,5 +1,5 @@
-// The lanes of a process: lane 0 is the calling thread, the others are threads that wait for work. See
-// placement.h.
+// The lanes of a process: lane 0 is the calling thread, the others are threads that wait for
+// work. See placement.h.
 #pragma once
 
 #include <sched.h>

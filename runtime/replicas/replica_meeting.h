@@ -26,8 +26,8 @@ class ReplicaMeeting {
   ReplicaMeeting(const ReplicaMeeting&) = delete;
   ReplicaMeeting& operator=(const ReplicaMeeting&) = delete;
 
-  // `shares`: how much each replica of this process counts in the loss, 1 for a full batch, 0 without a
-  // batch.
+  // `shares`: how much each replica of this process counts in the loss, 1 for a full batch, 0
+  // without a batch.
   void begin_step(std::vector<double> shares);
   // What the `local`-th replica of this process exchanges by, on its lane's thread. Valid as long as this.
   ReplicaExchange& of(size_t local) { return replicas_[local]; }

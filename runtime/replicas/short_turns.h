@@ -1,8 +1,7 @@
 // Short turns on the cores for threads that wait for each other.
 //
 // Where other work has the same cores, a thread that is woken waits until the other's turn ends, some
-// milliseconds, and so do all that wait for it: two threads on two cores beside two endless loops train a
-// resnet_v1_20 at half the speed of one. From Linux 6.12 on a thread may ask for shorter turns
+// milliseconds, and so do all that wait for it. From Linux 6.12 on a thread may ask for shorter turns
 // (sched_setattr, sched_runtime): it has the same share of a core in more and smaller parts, and of two
 // threads that may run the one with the shorter turn goes first. Earlier systems take no notice. Nothing
 // changes on cores of its own, and no result depends on it.

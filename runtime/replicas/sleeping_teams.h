@@ -21,8 +21,8 @@ namespace mox {
 
 class SleepingTeams {
  public:
-  // Does nothing (is_active() is false) where the system refuses so many threads, or the user has said how to
-  // wait.
+  // Does nothing (is_active() is false) where the system refuses so many threads, or the user has said
+  // how to wait.
   SleepingTeams();
   ~SleepingTeams();
   SleepingTeams(const SleepingTeams&) = delete;

@@ -1,5 +1,5 @@
-// What a run's steps are made of: computing, and the sending of gradients, of which the backward pass hides a
-// part.
+// What a run's steps are made of: computing, and the sending of gradients, of which the backward pass
+// hides a part.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ class StepTiming {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `shares_cores`: whether what the communication thread computes is lost to the lanes, which compute on all
-  // cores.
+  // `shares_cores`: whether what the communication thread computes is lost to the lanes, which compute
+  // on all cores.
   explicit StepTiming(bool shares_cores) : shares_cores_(shares_cores) {}
 
   struct Moment {

@@ -21,7 +21,7 @@ struct NetworkSettings {
   bool recompute_shortcuts = false;
 };
 
-struct ConvolutionOptions {
+struct LayerOptions {
   int64_t stride = 1;
   int64_t groups = 1;
   std::optional<Padding> padding = {};  // default: (kernel - 1) / 2 on every side
@@ -36,13 +36,13 @@ class Network {
 
   // Convolution with bias; variables "<name>/kernel", "<name>/bias".
   Tensor conv(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
-              const ConvolutionOptions& options = {});
+              const LayerOptions& options = {});
   // Convolution without bias, where it is followed by a normalisation; "<name>/kernel".
   Tensor conv_without_bias(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
-                           const ConvolutionOptions& options = {});
+                           const LayerOptions& options = {});
   // Convolution, batch normalisation, activation; "<name>/kernel", "<name>/batch_norm/...".
   Tensor conv_batch_norm(const Tensor& x, int64_t filters, int64_t kernel, const std::string& name,
-                         const ConvolutionOptions& options = {});
+                         const LayerOptions& options = {});
   Tensor batch_norm(const Tensor& x, const std::string& name, const layers::Activation& activation = {});
   Tensor dense(const Tensor& x, int64_t units, const std::string& name,
                const layers::Activation& activation = {});
@@ -59,7 +59,7 @@ class Network {
 
  private:
   layers::Conv2dOptions conv_options(int64_t kernel, const std::string& name,
-                                     const ConvolutionOptions& options) const;
+                                     const LayerOptions& options) const;
   Regularizer regularizer() const;
 
   NetworkSettings settings_;

@@ -30,12 +30,12 @@ NetworkOutput vgg(Network& network, const Tensor& images, const std::array<int, 
 NetworkOutput resnet_v1(Network& network, const Tensor& images, const std::array<int, 4>& units,
                         bool bottleneck);
 
-// The networks for 32x32 images of the same paper, section 4.2: depth 6 * units + 2, shortcuts without
-// parameters.
+// The networks for 32x32 images of the same paper, section 4.2: depth 6 * units + 2,
+// shortcuts without parameters.
 NetworkOutput resnet_v1_cifar(Network& network, const Tensor& images, int units);
 
-// He et al., "Identity mappings in deep residual networks" (ECCV 2016): normalisation and ReLU before each
-// convolution.
+// He et al., "Identity mappings in deep residual networks" (ECCV 2016): normalisation and ReLU
+// before each convolution.
 NetworkOutput resnet_v2(Network& network, const Tensor& images, const std::array<int, 4>& units);
 
 // Howard et al., "MobileNets" (arXiv 1704.04861), every layer `multiplier` times as wide.

@@ -1,5 +1,5 @@
-// What tables about tensors are kept under: the node's number, then the output's. Orders tensors as they were
-// made.
+// What tables about tensors are kept under: the node's number, then the output's. Orders tensors as
+// they were made.
 #pragma once
 
 #include <cstdint>
