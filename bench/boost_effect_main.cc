@@ -5,8 +5,8 @@
 // with as many forward passes as stage 2 has taken (a step counts three, a trial one), a falling learning
 // rate, stochastic and trainable weight averaging. Test accuracies, each seed's and their means.
 //
-// All runs are under train_url; the same command goes on where it was stopped. bench/boost_plot.py draws
-// them.
+// All runs are under train_url; the same command goes on where it was stopped.
+// bench/boost_plot.py draws them.
 #include <fmt/format.h>
 #include <models/zoo/zoo.h>
 #include <moxing/moxing.h>

@@ -7,8 +7,8 @@
 //   raw       libjpeg-turbo: every image decoded whole, nothing else
 //
 // --cache memory|disk keeps decoded images, or with --cache_content resized|bytes images whose shorter side
-// is resized to 256 or the files' bytes; --cache samples what augmentation made of the images (float32, in
-// memory).
+// is resized to 256 or the files' bytes; --cache samples what augmentation made of the images
+// (float32, in memory).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -193,8 +193,8 @@ std::string identity_of(const mox::data::ImageClassificationRaw& folder) {
                      folder.files().size(), bytes, changed.time_since_epoch().count());
 }
 
-// The folder as TFRecord files in the scratch directory; those of an earlier run if they are of the same
-// files.
+// The folder as TFRecord files in the scratch directory; those of an earlier run if they are of
+// the same files.
 std::vector<std::string> records_of(const mox::data::ImageClassificationRaw& folder,
                                     const std::string& scratch) {
   const std::string prefix = scratch + "/photographs", source = scratch + "/source.txt";

@@ -11,8 +11,8 @@
 namespace bench {
 
 // Times the steps warm_up_steps + 1 ... warm_up_steps + steps of this start, from the end of the last warm-up
-// step to the end of the last timed one, so that everything a user waits for is in it: data, plan, update,
-// hooks.
+// step to the end of the last timed one, so that everything a user waits for is in it: data,
+// plan, update, hooks.
 class StepRateHook : public mox::Hook {
  public:
   StepRateHook(int64_t warm_up_steps, int64_t steps) : warm_up_steps_(warm_up_steps), steps_(steps) {}

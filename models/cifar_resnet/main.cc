@@ -1,5 +1,5 @@
-// The CIFAR-10 job: ResNet-20 of He et al. (arXiv:1512.03385, 4.2) on 32 x 32 images, padded, cut and
-// mirrored.
+// The CIFAR-10 job: ResNet-20 of He et al. (arXiv:1512.03385, 4.2) on 32 x 32 images, padded,
+// cut and mirrored.
 //
 //   build/bin/cifar_resnet --config models/cifar_resnet/cifar_resnet.yaml --data_url=DIRECTORY
 //

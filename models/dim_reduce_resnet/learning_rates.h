@@ -21,8 +21,8 @@ struct LearningRates {
 //   linear   highest - (highest - last) (t - W) / (T - W)
 // W and T are rounded down to whole steps. The warm-up is a straight line that reaches `highest` at step W,
 // for cosine one step sooner. After T steps the rate of the last one stays. Throws InvalidArgument for
-// another decay, for steps with a warm-up, for numbers below 0 and for a warm-up that is not shorter than the
-// training.
+// another decay, for steps with a warm-up, for numbers below 0 and for a warm-up that is not shorter
+// than the training.
 mox::Schedule learning_rates(const LearningRates& options);
 
 }  // namespace dim_reduce_resnet

@@ -83,8 +83,8 @@ std::string stored_type(const std::string& path, const std::string& name) {
          std::to_string(8 * (header.stored[1] - '0')) + to_string(header.type.shape);
 }
 
-// Of arrays of another layout, such as [samples, height, width, channels], a height would be taken for the
-// channels.
+// Of arrays of another layout, such as [samples, height, width, channels], a height would be taken
+// for the channels.
 void require_channels(const mox::Array& images, int64_t expected, const std::string& path) {
   constexpr int64_t kMostChannels = 4;  // grey, two of greys, colours, colours with a mask
   const int64_t channels = images.shape()[1], last = images.shape()[3];

@@ -1,5 +1,5 @@
-// The data side of the pre-set job: which files, which augmentation, as the options data.* and augmentation.*
-// say.
+// The data side of the pre-set job: which files, which augmentation, as the options data.*
+// and augmentation.* say.
 #pragma once
 
 #include <models/zoo/image_model.h>

@@ -1,9 +1,9 @@
-// The basis P of a subspace of weights: k orthonormal rows, of which a rank keeps the columns of its slice
-// (column_chunks.h).
+// The basis P of a subspace of weights: k orthonormal rows, of which a rank keeps the columns of
+// its slice (column_chunks.h).
 //
 // In memory P lies in tiles of kTileColumns columns, the k rows of a tile one behind the other, so that each
-// of the two products of a step reads it once from its beginning to its end. The last tile is filled up with
-// zeros.
+// of the two products of a step reads it once from its beginning to its end. The last tile is filled
+// up with zeros.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ inline constexpr int64_t kMostComponents = 1024;
 class Basis {
  public:
   // `columns`: of all ranks. `dtype`: float32, or bfloat16 for half of the memory. All values are zero at
-  // first. Throws InvalidArgument for other dtypes and for a number of components outside [1,
-  // kMostComponents].
+  // first. Throws InvalidArgument for other dtypes and for a number of components
+  // outside [1, kMostComponents].
   Basis(int64_t components, int64_t columns, int rank, int ranks, DType dtype = DType::kFloat32);
 
   int64_t components() const { return components_; }

@@ -32,8 +32,8 @@ constexpr std::array kSnapshotIntervals = {"snapshots.every_n_epochs", "snapshot
 
 constexpr std::array kSnapshotDetails = {"snapshots.from_epoch", "snapshots.keep", "snapshots.directory"};
 
-// An interval that is given as 0 switches the section off; without any, its other options say what nothing
-// does.
+// An interval that is given as 0 switches the section off; without any, its other options say
+// what nothing does.
 void refuse_options_without_interval(const SnapshotHookOptions& options) {
   const SnapshotHookOptions defaults;
   if (options.from_epoch == defaults.from_epoch && options.keep == defaults.keep && options.directory.empty())

@@ -1,6 +1,6 @@
 // Snapshots: the trained variables of a run at one step, alone, beside its checkpoints, from which nothing
-// can be continued. Dimension-reduced training finds its directions in them; weight averaging may read them,
-// too.
+// can be continued. Dimension-reduced training finds its directions in them; weight averaging may
+// read them, too.
 //
 // On disk: <directory>/snapshot-<step>.safetensors, one file each, written whole or not at all, every tensor
 // under a checksum. Leftovers of a crash have other names and are not looked at.

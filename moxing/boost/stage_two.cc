@@ -42,8 +42,8 @@ StageTwo::StageTwo(const DimReduceOptions& options, Place place, Communicator& r
         place_.snapshots->directory.empty() ? place_.log_dir + "/snapshots" : place_.snapshots->directory;
 }
 
-// One that lies where nobody has said that it is may be another run's: what can be computed is not taken from
-// there.
+// One that lies where nobody has said that it is may be another run's: what can be computed is not
+// taken from there.
 bool StageTwo::may_read_basis() const {
   return kept_ || !options_.pca_mat_path.empty() || snapshots_path_.empty();
 }

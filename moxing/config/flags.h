@@ -84,8 +84,8 @@ void define_flag(std::string_view name, const T& default_value, std::string_view
 void define_secret_flag(std::string_view name, std::string_view help,
                         SourceLocation where = SourceLocation::current());
 
-// The value of a flag as text, whatever its type: "128", "true", "0.5", "a,b"; "" for an option without a
-// value.
+// The value of a flag as text, whatever its type: "128", "true", "0.5", "a,b"; "" for an option
+// without a value.
 std::string flag(std::string_view name);
 
 // The value of a flag. T is bool, an integer type, float, double, std::string, or a std::vector of int64_t,
@@ -136,8 +136,8 @@ std::string local_data_url();
 // Where log_dir (or train_url, which is another name of it) and checkpoint_path lie on this machine, for
 // those who read there what a run keeps. What is in an object store is copied here at the first call, as
 // mox::run does (docs/files.md), but by rank 0 alone: let it read, and broadcast. "" where the option is
-// empty. Throw what moxing/file/file.h says, and NotFound where checkpoint_path names no checkpoint of a
-// store.
+// empty. Throw what moxing/file/file.h says, and NotFound where checkpoint_path names no checkpoint
+// of a store.
 std::string log_dir_of_run();
 std::string checkpoint_path_of_run();
 

@@ -114,8 +114,8 @@ namespace mox {
 
 namespace {
 
-// What `copy` makes of the URL that `option` names, once: a run that begins asks for its places several
-// times.
+// What `copy` makes of the URL that `option` names, once: a run that begins asks for its
+// places several times.
 std::string copied_once(const std::string& option, const std::string& url,
                         std::string (*copy)(const std::string&, const std::string&)) {
   const std::string places = internal::local_places();

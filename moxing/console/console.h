@@ -82,8 +82,8 @@ std::string format_value(double value);
 // The largest resident set of this process so far, in bytes.
 int64_t peak_memory_bytes();
 
-// Whether text may be coloured on this descriptor: it is a terminal, TERM is not "dumb" and NO_COLOR is not
-// set.
+// Whether text may be coloured on this descriptor: it is a terminal, TERM is not "dumb" and NO_COLOR
+// is not set.
 bool may_use_color(int descriptor);
 
 // Writes lines to `output`, and while a run trains keeps one live line on `status` if that is a terminal (and

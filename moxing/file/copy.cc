@@ -129,8 +129,8 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
   for (const DirectoryEntry& entry : entries) {
     const std::string trouble = to.remote ? "" : trouble_with(entry.name);
     if (entry.stat.is_directory) {
-      // A file in the way, or a name that cannot be: the files below say so, and an empty directory does
-      // here.
+      // A file in the way, or a name that cannot be: the files below say so, and an empty
+      // directory does here.
       if (with_content.contains(entry.name) && (to.remote || !trouble.empty() || files.contains(entry.name)))
         continue;
       make_directory_of(*run, entry.name, from, to, trouble);
@@ -250,8 +250,8 @@ void rename(const std::string& from, const std::string& to) { rename(from, to, {
 
 namespace {
 
-// What a directory holds that has another name now. One that may not be looked into has been renamed all the
-// same.
+// What a directory holds that has another name now. One that may not be looked into has been renamed
+// all the same.
 CopyReport moved_report(const Url& directory) {
   CopyReport report;
   try {

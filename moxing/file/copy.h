@@ -1,5 +1,5 @@
-// Copies of files and directory trees between local disks and object stores: checked, repeated, and
-// continued.
+// Copies of files and directory trees between local disks and object stores: checked,
+// repeated, and continued.
 //
 // A file arrives under its name only when it is whole and checked. A download is written to
 // `<name>.moxing.part`, a small one of a tree that is not there yet to a file without a name, where the file
@@ -8,8 +8,8 @@
 //
 // Checks: size always; with Verify::kChecksum also content, against what the store says of it (an MD5, or the
 // MD5s of the parts) and, between local files, by reading what was written. What a store gives no checksum
-// for is checked by size alone, and counted in CopyReport::unchecked. Uploads carry an MD5 that the store
-// compares.
+// for is checked by size alone, and counted in CopyReport::unchecked. Uploads carry an MD5 that
+// the store compares.
 //
 // The source is only read. If it changes while it is read, that is an error.
 #pragma once

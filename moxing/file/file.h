@@ -10,8 +10,8 @@
 //   s3://, obs://   s3://bucket/key: an object of the store that the environment or the options file.* name
 //   (docs/files.md).
 //                   The key is taken byte for byte: "%41", "+" and "//" in it mean themselves.
-// Any other scheme, and a slip such as "s3:/bucket/key", is an InvalidArgument; none of them becomes a local
-// name.
+// Any other scheme, and a slip such as "s3:/bucket/key", is an InvalidArgument; none of them becomes
+// a local name.
 //
 // An object store has no directories. Here "s3://bucket/a" is a directory if there are keys that begin with
 // "a/"; an empty one is the empty object "a/". A key and a directory may have the same name there: exists,
@@ -22,8 +22,8 @@
 // the text names the file, the operation, and, for a store, status, code, request id and attempt. No text has
 // a secret in it.
 //
-// Threads: any number may call. Functions block; requests to a store are repeated and end by their deadline
-// (docs/files.md).
+// Threads: any number may call. Functions block; requests to a store are repeated and end by
+// their deadline (docs/files.md).
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,8 @@
 
 namespace mox::file {
 
-// Whether a name is that of an object in a store; an empty one is not. Throws InvalidArgument for a malformed
-// name.
+// Whether a name is that of an object in a store; an empty one is not. Throws InvalidArgument for
+// a malformed name.
 bool is_remote(std::string_view url);
 
 // The path of a local name: "file:///data" is "/data". Throws InvalidArgument for a remote one.
@@ -84,8 +84,8 @@ struct ListOptions {
 // file of length 0.
 std::vector<std::string> list_directory(const std::string& url, const ListOptions& options = {});
 
-// The same with what is known of each: one request for a thousand files, where calls of `stat` would take a
-// thousand.
+// The same with what is known of each: one request for a thousand files, where calls of `stat` would
+// take a thousand.
 std::vector<DirectoryEntry> scan_dir(const std::string& url, const ListOptions& options = {});
 
 struct WalkEntry {
@@ -103,8 +103,8 @@ std::vector<WalkEntry> walk(const std::string& url);
 // only patterns that do.
 std::vector<std::string> glob(const std::string& pattern);
 
-// Bytes of a file, or with `recursive` of all files below a directory. A directory without `recursive` is a
-// FailedPrecondition.
+// Bytes of a file, or with `recursive` of all files below a directory. A directory without `recursive`
+// is a FailedPrecondition.
 int64_t get_size(const std::string& url, bool recursive = false);
 
 // Makes a directory and its parents; one that exists is well. In a store: the empty object "key/".

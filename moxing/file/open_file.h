@@ -25,8 +25,8 @@ namespace mox::file {
 
 class File {
  public:
-  // Throws InvalidArgument for a mode that is none of the above, NotFound, FailedPrecondition for a
-  // directory.
+  // Throws InvalidArgument for a mode that is none of the above, NotFound, FailedPrecondition
+  // for a directory.
   explicit File(const std::string& url, std::string_view mode = "r");
 
   // Closes; what fails is logged, so call close() where it matters. While an exception is on its way, an

@@ -1,6 +1,6 @@
 // How many paths a listing that follows links has found to each directory. Links among directories can make
-// of a handful of them more paths than can be listed: two links to the next one in each of thirty make a
-// billion.
+// of a handful of them more paths than can be listed: two links to the next one in each of thirty
+// make a billion.
 #pragma once
 
 #include <map>

@@ -30,8 +30,8 @@ struct StoredObject {
 StoredObject find_object(s3::Client& client, const std::string& url, bool with_checksum);
 
 // The content of an object that comes in order, piece by piece, against what the store has said of it: its
-// ETag where it is known of which parts that was made (the store may be asked), else its checksum, if it has
-// one.
+// ETag where it is known of which parts that was made (the store may be asked), else its checksum, if
+// it has one.
 class ArrivingContent {
  public:
   // `object`: found with its checksum.

@@ -1,5 +1,5 @@
-// A session that knows of which data its evaluations are, for hooks that compare one with those of earlier
-// starts.
+// A session that knows of which data its evaluations are, for hooks that compare one with those
+// of earlier starts.
 #pragma once
 
 #include <optional>

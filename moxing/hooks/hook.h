@@ -12,8 +12,8 @@
 //     hook.after_run(session, result)
 //   hook.end(session)                      // also when a step, or another hook, has thrown
 //
-// Whenever a hook has called session.evaluate(), in whichever of these, after_evaluation of all hooks
-// follows.
+// Whenever a hook has called session.evaluate(), in whichever of these, after_evaluation of
+// all hooks follows.
 //
 // A run in EVAL or PREDICT makes the same calls, for each of its batches before_run and after_run, and in
 // EVAL after_evaluation before end. There global_step is that of the checkpoint, and what belongs to training
@@ -23,8 +23,8 @@
 // Within each call, hooks run in the order: those of ModelSpec::hooks, those of RunSpec::hooks, the engine's
 // own; `end` runs in the reverse order. ModelSpec::hooks are those that the first call of model_fn has
 // returned. `end` is called for exactly those hooks whose after_create_session was entered. An exception from
-// a hook ends the run with that error; one from `end` after another error is logged, and the first is
-// reported.
+// a hook ends the run with that error; one from `end` after another error is logged, and the
+// first is reported.
 //
 // A hook with a memory (a best value, a counter) overrides save_state and restore_state, so that a resumed
 // run goes on bitwise equal. All calls come from the training thread.
@@ -57,8 +57,8 @@ class ModelBuild {
   // the run and sees each graph, so it finds its tensor anew in each begin (model_fn may put it into a
   // collection; get_collection works in begin).
   virtual void fetch(const std::string& name, const Tensor& tensor) = 0;
-  // In TRAIN the loss that is minimised, regularisation included; else ModelSpec::loss, which may be
-  // undefined.
+  // In TRAIN the loss that is minimised, regularisation included; else ModelSpec::loss, which
+  // may be undefined.
   virtual const Tensor& loss() const = 0;
   virtual std::vector<std::string> output_names() const = 0;  // of ModelSpec::output_info, in order
 };
@@ -71,8 +71,8 @@ class StepResult {
  public:
   virtual ~StepResult() = default;
   // A fetched value: "trained_loss" (the loss that is minimised, in TRAIN), every name of log_info and (not
-  // in EVAL) output_info, and what hooks asked for. Throws NotFound for another name, naming those that
-  // exist.
+  // in EVAL) output_info, and what hooks asked for. Throws NotFound for another name, naming
+  // those that exist.
   virtual const Array& array(std::string_view name) const = 0;
   double number(std::string_view name) const { return array(name).item(); }
   virtual int64_t samples() const = 0;  // in this step's batch
@@ -95,8 +95,8 @@ class Session {
   // "" if the run keeps nothing. Of the ranks of a job rank 0 alone needs to see it: what writes there does
   // so on rank 0.
   virtual const std::string& log_dir() const = 0;
-  // The checkpoint that the run goes on from, starts from or reads: a directory, or a file of weights. "" for
-  // none.
+  // The checkpoint that the run goes on from, starts from or reads: a directory, or a file of weights.
+  // "" for none.
   virtual const std::string& checkpoint() const = 0;
   virtual const std::vector<std::string>& log_names() const = 0;  // of ModelSpec::log_info, in order
 

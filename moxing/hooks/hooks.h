@@ -50,8 +50,8 @@ std::shared_ptr<Hook> nan_guard_hook();
 std::shared_ptr<Hook> evaluation_hook(int64_t every_n_steps);
 std::shared_ptr<Hook> evaluation_hook(const Interval& interval);
 
-// Calls `report(steps_per_second, samples_per_second, global_step)` every n steps, measured since the last
-// report.
+// Calls `report(steps_per_second, samples_per_second, global_step)` every n steps, measured since
+// the last report.
 std::shared_ptr<Hook> step_timer_hook(
     int64_t every_n_steps,
     std::function<void(double steps_per_second, double samples_per_second, int64_t global_step)> report);
@@ -59,8 +59,8 @@ std::shared_ptr<Hook> step_timer_hook(
 // Which metric is watched and what counts as better. Needs evaluations during training (inter_mode EVAL with
 // eval_every_n_steps > 0): a run without an EVAL side is refused with ConfigError before its first
 // step, as is a metric that no evaluation gives, and with InvalidArgument where it is not known which way the
-// metric gets better. A value of log_info that is no mean over samples is followed with a warning
-// (Session::require_evaluated).
+// metric gets better. A value of log_info that is no mean over samples is followed with
+// a warning (Session::require_evaluated).
 struct MonitorOptions {
   std::string metric = "loss";
   std::optional<bool> larger_is_better = {};  // not given: what Session::direction knows of the metric
@@ -97,8 +97,8 @@ struct KeepBestOptions {
 std::shared_ptr<Hook> keep_best_hook(const KeepBestOptions& options);
 
 // Before the first step, every variable of all ranks becomes that of `root`. Ranks begin with equal variables
-// anyway; this is for programs that change them by a hook on one rank. Its name is Horovod's.
-// NOLINTNEXTLINE(readability-identifier-naming)
+// anyway; this is for programs that change them by a hook on one rank. Its name
+// is Horovod's. NOLINTNEXTLINE(readability-identifier-naming)
 std::shared_ptr<Hook> BroadcastGlobalVariablesHook(int root = 0);
 
 }  // namespace mox

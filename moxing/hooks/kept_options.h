@@ -14,8 +14,8 @@ namespace mox {
 
 struct KeptOption {
   std::string name;
-  // Whether another value may be given to a run that uses the checkpoint. It counts then; otherwise it is
-  // refused.
+  // Whether another value may be given to a run that uses the checkpoint. It counts then; otherwise
+  // it is refused.
   bool may_change = false;
 };
 

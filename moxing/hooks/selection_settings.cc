@@ -32,8 +32,8 @@ class Section {
     return mode == "max";
   }
 
-  // For a section that is off. A default that is written out, as in the configuration.yaml of a run, says
-  // nothing.
+  // For a section that is off. A default that is written out, as in the configuration.yaml of a
+  // run, says nothing.
   void refuse_given(std::initializer_list<const char*> fields) const {
     for (const char* field : fields) {
       const std::string option = name_ + "." + field, origin = option_origin(option);

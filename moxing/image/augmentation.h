@@ -1,5 +1,5 @@
-// Augmentation: how a photograph becomes one sample of a batch, as a recipe; and ImageReader, which follows
-// it.
+// Augmentation: how a photograph becomes one sample of a batch, as a recipe; and ImageReader,
+// which follows it.
 //
 // The steps, of which a recipe uses some: crop, resize (antialiased), mirror, colour jitter, normalise, cut
 // out. Decoding, crop and resize are one step: only the pixels that count are decoded. All random decisions

@@ -27,8 +27,8 @@ struct DecodeLimits {
   int64_t pixels = int64_t{1} << 27;
 };
 
-// What a decoder gives its rows to: row `y` of the box, as many pixels as the box is wide. Valid during the
-// call.
+// What a decoder gives its rows to: row `y` of the box, as many pixels as the box is wide. Valid
+// during the call.
 using RowSink = FunctionRef<void(int y, const uint8_t* pixels)>;
 
 // Decodes one image after another; keeps the library's tables and buffers between them. Used by one thread.
@@ -39,8 +39,8 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // Reads the header. `content` must outlive the decoding; `name` stands for it in messages. Throws
-  // DataError.
+  // Reads the header. `content` must outlive the decoding; `name` stands for it in
+  // messages. Throws DataError.
   void open(std::span<const std::byte> content, const std::string& name);
 
   int width() const;   // upright

@@ -1,6 +1,6 @@
 // Resampling with antialiasing: when an image is made smaller, the filter grows with the scale, so that every
-// pixel of the source counts. The filters and their borders are Pillow's (Image.resize with BILINEAR and
-// BOX).
+// pixel of the source counts. The filters and their borders are Pillow's (Image.resize with
+// BILINEAR and BOX).
 //
 // An output pixel i of n, from m source pixels, has its centre at c = (i + 0.5) m / n and weighs source pixel
 // j by filter((j + 0.5 - c) / s), s = max(m / n, 1); the weights of the pixels inside the source sum to one.

@@ -20,8 +20,8 @@ struct DatasetMeta {
   std::vector<std::string> splits;              // that get_dataset takes
 };
 
-// mnist, fashion_mnist, cifar10, cifar100, imagenet, flowers. Throws NotFound, naming these, for another
-// name.
+// mnist, fashion_mnist, cifar10, cifar100, imagenet, flowers. Throws NotFound, naming these,
+// for another name.
 DatasetMeta get_dataset_meta(std::string_view name);
 
 // Elements {image, label} with image [channels, height, width] of options.dtype and label int32[]; see the

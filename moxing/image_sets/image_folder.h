@@ -71,8 +71,8 @@ class ImageClassificationRaw {
 //   ROOT/images/001.jpg  ROOT/labels/001.jpg.txt  [ROOT/labels.txt]
 //
 // A byte order mark at the beginning of a file and blanks around a name are no part of it. Labels are
-// numbered as labels.txt says, or else sorted by name; names that differ only in case or spaces are a
-// warning.
+// numbered as labels.txt says, or else sorted by name; names that differ only in case or spaces
+// are a warning.
 class MultilabelClassificationRaw {
  public:
   // Throws as ImageClassificationRaw, and DataError for an image without its label file, the other way round,

@@ -1,5 +1,5 @@
-// What all data sets of encoded images share: how a sample is made, and what happens to those that cannot be
-// read.
+// What all data sets of encoded images share: how a sample is made, and what happens to those that
+// cannot be read.
 #pragma once
 
 #include <cstdint>

@@ -34,8 +34,8 @@ struct ImageRecordOptions {
   std::vector<std::string> label_names = {};
 };
 
-// Elements {image, label}: options.image.dtype[channels, height, width] and int32[]. `patterns` as for
-// match_files.
+// Elements {image, label}: options.image.dtype[channels, height, width] and int32[]. `patterns`
+// as for match_files.
 Dataset image_classification_tfrecord(const std::string& patterns, const ImageRecordOptions& options,
                                       SourceLocation where = SourceLocation::current());
 

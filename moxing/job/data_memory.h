@@ -25,8 +25,8 @@ MachineMemory machine_memory_of_job();
 std::shared_ptr<MemoryBudget> data_memory_of_rank(int64_t data_memory_mb, const MachineMemory& memory);
 
 // That of the configuration: the same one for all who ask, the pipelines of a run and the images that its
-// data sets keep, until data_memory_mb is changed or the limits are. Throws FailedPrecondition before
-// mox::init.
+// data sets keep, until data_memory_mb is changed or the limits are. Throws
+// FailedPrecondition before mox::init.
 std::shared_ptr<MemoryBudget> data_memory_of_process();
 
 }  // namespace mox::internal

@@ -1,5 +1,5 @@
-// What the library, the configuration and the data of a run say about it, in the form in which ranks compare
-// it.
+// What the library, the configuration and the data of a run say about it, in the form in which
+// ranks compare it.
 #pragma once
 
 #include <string>

@@ -9,8 +9,8 @@
 // with the caller's file and line.
 //
 // dense, conv2d and conv2d_transpose take x as float32 or bfloat16 and give float32; others take what their
-// ops take. Where `precision: bf16` lets a product take bfloat16, such an x goes in as it is, without a cast
-// (docs/precision.md).
+// ops take. Where `precision: bf16` lets a product take bfloat16, such an x goes in as it is, without
+// a cast (docs/precision.md).
 #pragma once
 
 #include <array>
@@ -38,8 +38,8 @@ struct DenseOptions {
   Initializer bias_initializer = zeros();
   Regularizer kernel_regularizer = {};
 };
-// activation(x * kernel + bias). x: [batch, in]; result: [batch, units]. Variables: kernel [in, units], bias
-// [units].
+// activation(x * kernel + bias). x: [batch, in]; result: [batch, units]. Variables: kernel [in,
+// units], bias [units].
 Tensor dense(const Tensor& x, int64_t units, const DenseOptions& options = {},
              SourceLocation where = SourceLocation::current());
 

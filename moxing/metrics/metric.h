@@ -85,8 +85,8 @@ struct Table {
   std::vector<std::pair<std::string, std::vector<double>>> rows = {};
 };
 
-// What a metric comes to. A number that the data does not define (an area under the curve of one class) is
-// NaN.
+// What a metric comes to. A number that the data does not define (an area under the curve of one
+// class) is NaN.
 struct Result {
   // NOLINTNEXTLINE(google-explicit-constructor): a metric's usual end
   Result(double number) : numbers{{"", number}} {}

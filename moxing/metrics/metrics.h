@@ -112,8 +112,8 @@ struct AucOptions {
   Average average = Average::kAutomatic;
 };
 // The area under the receiver operating characteristic: the chance that a sample of the class scores higher
-// than another one, ties counting half. NaN where the labels are all of one kind, and for a score that is
-// NaN.
+// than another one, ties counting half. NaN where the labels are all of one kind, and for a score
+// that is NaN.
 Metric roc_auc(const Tensor& scores, const Tensor& labels, const AucOptions& options = {},
                SourceLocation where = SourceLocation::current());
 // The area under the curve of precision over recall, in steps: sum of (R_n - R_(n-1)) P_n over the distinct

@@ -86,8 +86,8 @@ class Curves {
     return problem_.label_of(sample) == curve;
   }
 
-  // The sums of curve c begin at c (2 bins + 1): negatives and positives of each bin, then scores that are
-  // NaN.
+  // The sums of curve c begin at c (2 bins + 1): negatives and positives of each bin, then scores
+  // that are NaN.
   size_t first_sum(size_t curve) const { return curve * (2 * bins_ + 1); }
 
   void add_to_bins(const Sample& sample, double weight, State& state) const {

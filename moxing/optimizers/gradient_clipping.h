@@ -10,8 +10,8 @@
 namespace mox {
 
 // The sum of squares of one gradient, in double precision. Cut by the number of elements alone and combined
-// in a fixed balanced tree: the same bits for any team. No allocation. NaN or infinite elements give NaN or
-// infinity.
+// in a fixed balanced tree: the same bits for any team. No allocation. NaN or infinite elements give
+// NaN or infinity.
 double sum_of_squares(std::span<const float> gradient, const Team& team);
 
 // sqrt of the sum of `sums_of_squares` (one a variable, in the order of the variables), combined in a

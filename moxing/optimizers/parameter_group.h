@@ -47,8 +47,8 @@ struct ParameterSettings {
 ParameterGroup no_weight_decay_on_vectors();
 
 // Its words are KEY=VALUE, separated by spaces, with the names of the fields: "pattern=*/bias
-// weight_decay=0". Throws InvalidArgument for anything else, and where pattern or both of the others are
-// missing.
+// weight_decay=0". Throws InvalidArgument for anything else, and where pattern or both of the
+// others are missing.
 ParameterOverride parse_parameter_override(std::string_view text);
 
 // The groups an optimizer has unless told otherwise: { no_weight_decay_on_vectors() }.

@@ -27,8 +27,8 @@ struct TrainingLength {
   TrainingLength(int64_t steps) : value(static_cast<double>(steps)) {}  // NOLINT: implicit on purpose
   TrainingLength(double value, Unit unit) : value(value), unit(unit) {}
 
-  // `step` in this length's unit. Throws FailedPrecondition for epochs if `steps_per_epoch` is not positive
-  // (unknown).
+  // `step` in this length's unit. Throws FailedPrecondition for epochs if `steps_per_epoch` is
+  // not positive (unknown).
   double elapsed(int64_t step, double steps_per_epoch) const;
 
   double value;
@@ -38,8 +38,8 @@ TrainingLength steps(double count);
 TrainingLength epochs(double count);
 std::string to_string(const TrainingLength& length);  // "300 steps", "2.5 epochs"
 
-// What a schedule computes. Derive from it to write a schedule of your own; an object is shared and never
-// changes.
+// What a schedule computes. Derive from it to write a schedule of your own; an object is shared
+// and never changes.
 class ScheduleFunction {
  public:
   virtual ~ScheduleFunction() = default;

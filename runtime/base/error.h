@@ -35,8 +35,8 @@ class NotFound : public Error {
   using Error::Error;
 };
 
-// The operating system refused an input or output operation (permissions, full disk); the text names the
-// path.
+// The operating system refused an input or output operation (permissions, full disk); the text
+// names the path.
 class IoError : public Error {
  public:
   using Error::Error;
@@ -55,8 +55,8 @@ class FailedPrecondition : public Error {
   using Error::Error;
 };
 
-// Memory that the process cannot get; the text names what it was for, its size, and the option that bounds
-// it.
+// Memory that the process cannot get; the text names what it was for, its size, and the option
+// that bounds it.
 class OutOfMemory : public Error {
  public:
   using Error::Error;

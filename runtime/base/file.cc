@@ -113,8 +113,8 @@ void write_file_atomically(const std::string& path, std::span<const std::span<co
   for (int attempt = 0; descriptor < 0; ++attempt) {
     temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);
     descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    // Another process may have our number: in another container or on another host, or killed before it could
-    // rename.
+    // Another process may have our number: in another container or on another host, or killed before
+    // it could rename.
     if (descriptor < 0 && (errno != EEXIST || attempt == kMostAttempts)) throw_io("create", temporary, errno);
   }
   FileDescriptor file(descriptor);

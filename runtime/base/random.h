@@ -23,8 +23,8 @@ uint64_t stable_hash(std::string_view text);
 uint64_t mix_hash(uint64_t a, uint64_t b);
 
 // One stream of random numbers: the values at positions 0, 1, 2, ... for (seed, key). Cheap to make and to
-// copy; safe to use from many threads at once. Position p uses counter block p / 4 (uniform) or p / 2
-// (normal).
+// copy; safe to use from many threads at once. Position p uses counter block p / 4 (uniform) or p
+// / 2 (normal).
 class RandomStream {
  public:
   // `key` tells streams of one seed apart (stable_hash of a name, mixed with step or epoch by mix_hash).
@@ -38,8 +38,8 @@ class RandomStream {
   // the `first` it is reached from.
   void fill_uniform(std::span<float> out, uint64_t first, float low, float high) const;    // in [low, high)
   void fill_normal(std::span<float> out, uint64_t first, float mean, float stddev) const;  // Box-Muller
-  // Normal values of which none is farther than two standard deviations from the mean (others are drawn
-  // anew).
+  // Normal values of which none is farther than two standard deviations from the mean (others
+  // are drawn anew).
   void fill_truncated_normal(std::span<float> out, uint64_t first, float mean, float stddev) const;
 
  private:

@@ -26,8 +26,8 @@ size_t machine_memory();
 // The bytes that ulimit lets this process alone have: of addresses (-v) or of data (-d), whichever is less;
 // nothing where neither is limited.
 std::optional<size_t> process_memory_limit();
-// Bytes of memory that this process may have: the machine's, or the limit of its groups or its own if that is
-// less.
+// Bytes of memory that this process may have: the machine's, or the limit of its groups or its own if
+// that is less.
 size_t available_memory();
 
 // Asks for huge pages, of those of 2 MiB that lie whole within this memory, which nobody has used yet: to get

@@ -6,8 +6,8 @@
 // thread, and nothing is sent.
 //
 // All ranks must call the same operations in the same order. An operation that waits for a rank for long is
-// reported to the listener (see StallListener), which may end the job; the operations themselves wait without
-// end.
+// reported to the listener (see StallListener), which may end the job; the operations themselves
+// wait without end.
 //
 // Threads: `start` and `wait` from any thread; the blocking operations from one thread at a time. An IoError
 // of the network comes out of whatever waits.

@@ -55,8 +55,8 @@ struct MpiLibrary {
  private:
   template <typename T>
   static void find(T& target, const char* name) {
-    // Not from the handle: a program that links the library has copies of its data, and those are the ones in
-    // use.
+    // Not from the handle: a program that links the library has copies of its data, and those are the
+    // ones in use.
     void* address = dlsym(RTLD_DEFAULT, name);
     if (!address) throw NotFound(fmt::format("libmpi.so.40 has no '{}'; Open MPI 4.1 or 5 is needed", name));
     target = reinterpret_cast<T>(address);
@@ -70,8 +70,8 @@ struct MpiTransport::Implementation {
   int rank = 0, size = 1;
   std::string why_memory_is_not_read;
   uint64_t last_id = 0;
-  // Messages under way: the requests of MPI side by side, as MPI_Testsome takes them, and for each the id of
-  // ours.
+  // Messages under way: the requests of MPI side by side, as MPI_Testsome takes them, and for each the
+  // id of ours.
   std::vector<MPI_Request> requests;
   std::vector<uint64_t> owners;
   std::map<uint64_t, int> incomplete;  // by id: how many of its messages are under way
@@ -128,8 +128,8 @@ MpiTransport::MpiTransport(int ranks) : implementation_(std::make_unique<Impleme
 }
 
 MpiTransport::~MpiTransport() {
-  // Operations that were abandoned have left requests, whose memory may be gone: MPI must not go on with
-  // them.
+  // Operations that were abandoned have left requests, whose memory may be gone: MPI must not go
+  // on with them.
   if (implementation_->requests.empty()) implementation_->mpi.finalize();
 }
 

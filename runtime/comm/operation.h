@@ -48,8 +48,8 @@ struct TreeSumScratch {
 struct TreeSum {
   int64_t leaves = 1;
   int64_t elements = 0;
-  // One array for each of maximal_subtrees(leaves, this rank's block), in their order. They may be
-  // overwritten.
+  // One array for each of maximal_subtrees(leaves, this rank's block), in their order. They
+  // may be overwritten.
   std::vector<float*> partial_sums;
   float* result = nullptr;  // may be one of partial_sums
   WireType wire = WireType::kFloat32;

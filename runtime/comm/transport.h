@@ -18,8 +18,8 @@ namespace mox {
 
 class Transport {
  public:
-  // A send or a receive under way. Its memory belongs to the caller and stays as it is until the request is
-  // complete.
+  // A send or a receive under way. Its memory belongs to the caller and stays as it is until the
+  // request is complete.
   struct Request {
     int peer = 0;
     uint64_t id = 0;

@@ -12,8 +12,8 @@ namespace mox {
 
 // Lines like "sample 37 ('daisy/1.jpg') of image folder, 3670 images: 9a0c11f2", up to sixteen for each
 // random-access source, in the order of the operations; a sample that cannot be read is a line that says so.
-// At most 256 lines. Generators have none: they cannot be asked without beginning a pass. Each source is read
-// once.
+// At most 256 lines. Generators have none: they cannot be asked without beginning a pass. Each source
+// is read once.
 std::vector<std::string> content_sample(const Dataset& dataset);
 
 // What tells a data set from others, in a line: a checksum of the lines of content_sample, if there are any,

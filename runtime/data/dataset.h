@@ -38,8 +38,8 @@ class Dataset {
   static constexpr int64_t kInfinite = -1;  // of cardinality() and repeat(): without end
   static constexpr int64_t kUnknown = -2;   // of cardinality() and epoch_size(): not known before running
 
-  // One sample a row of the first axis, which all arrays share. The arrays are shared, not copied: leave them
-  // unchanged.
+  // One sample a row of the first axis, which all arrays share. The arrays are shared, not copied:
+  // leave them unchanged.
   static Dataset from_arrays(std::vector<Array> arrays, Where where = Where::current());
   static Dataset from_source(std::shared_ptr<const RandomAccessSource> source,
                              Where where = Where::current());
@@ -70,8 +70,8 @@ class Dataset {
                             Where where = Where::current());
 
   // `function` is called from several threads at once and must depend on its arguments only; all results have
-  // the types of the first. Without a signature, the function runs once on the first element when the type is
-  // needed.
+  // the types of the first. Without a signature, the function runs once on the first element when the
+  // type is needed.
   Dataset map(std::function<Element(const Element&)> function, Where where = Where::current()) const;
   Dataset map(std::function<Element(const SampleContext&, const Element&)> function,
               Where where = Where::current()) const;
@@ -93,15 +93,15 @@ class Dataset {
   // pipeline throws FailedPrecondition.
   Dataset shuffle(int64_t buffer_size, Where where = Where::current()) const;
 
-  // The same, in one order for all passes and all pipelines, of `seed` alone: what take, skip and shard stand
-  // on.
+  // The same, in one order for all passes and all pipelines, of `seed` alone: what take, skip and
+  // shard stand on.
   Dataset shuffle_once(int64_t buffer_size, uint64_t seed, Where where = Where::current()) const;
 
   // Two parts without a common sample, such as training and validation: the first holds round(`fraction` * n)
   // of the n samples (0 < fraction < 1), chosen by `seed`, in their order in the data; the second holds the
   // others. The same in every process and at every start. Shuffle each part afterwards. Throws
-  // InvalidArgument for data without a known, finite size or whose order changes, and where a part would be
-  // empty.
+  // InvalidArgument for data without a known, finite size or whose order changes, and where a part
+  // would be empty.
   struct Split;  // below
   Split split(double fraction, uint64_t seed, Where where = Where::current()) const;
 
@@ -111,8 +111,8 @@ class Dataset {
   Split split(double fraction, uint64_t seed, size_t label, Where where = Where::current()) const;
 
   // `count` passes, or passes without end. A shuffle below take, skip or shard gives each pass other samples:
-  // refused (see shuffle_once and split). An endless repeat of empty data throws FailedPrecondition when
-  // run.
+  // refused (see shuffle_once and split). An endless repeat of empty data throws
+  // FailedPrecondition when run.
   Dataset repeat(int64_t count = kInfinite, Where where = Where::current()) const;
 
   // Stacks `size` elements along a new first axis. The last one of a pass has fewer rows, or is dropped.

@@ -54,8 +54,8 @@ struct PipelineOptions {
 
 struct Batch {
   // Leading axis: the samples. 64-byte aligned memory that is recycled when the last copy of the array goes,
-  // or, for rows of an in-memory array in their order, a view of the data set's own memory: do not write to
-  // it.
+  // or, for rows of an in-memory array in their order, a view of the data set's own memory: do not
+  // write to it.
   Element components;
   int64_t size = 0;    // samples; fewer than the batch size in a last, partial batch
   uint64_t epoch = 0;  // the pass that the first sample belongs to
@@ -79,8 +79,8 @@ class Pipeline {
   // Every element of `dataset` is a batch: it ends with `batch` (perhaps followed by map, prefetch and the
   // like) or comes batched from its source. With a `cursor` of an earlier run it continues right after that
   // run's last batch, with the same bits. Throws InvalidArgument for options or data that cannot run,
-  // DataError for a damaged cursor, FailedPrecondition (saying what differs) for one of another data set or
-  // seed.
+  // DataError for a damaged cursor, FailedPrecondition (saying what differs) for one of another data
+  // set or seed.
   Pipeline(Dataset dataset, const PipelineOptions& options, const std::string& cursor = {},
            SourceLocation where = SourceLocation::current());
   ~Pipeline();

@@ -1,5 +1,5 @@
-// Dataset::split: two disjoint parts, chosen by a keyed permutation of the positions, of all or of each
-// class.
+// Dataset::split: two disjoint parts, chosen by a keyed permutation of the positions, of all or
+// of each class.
 #include <fmt/format.h>
 
 #include <algorithm>

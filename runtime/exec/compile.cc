@@ -37,8 +37,8 @@ class StepBuilder {
   StepBuilder(Plan::Impl& plan, const CompileOptions& options, const Team& team)
       : plan_(plan), options_(options), team_(team) {}
 
-  // The outputs that must exist in plain layout after the run, so that their conversion follows their
-  // producer.
+  // The outputs that must exist in plain layout after the run, so that their conversion
+  // follows their producer.
   void require_plain(const Tensor& tensor) { wanted_plain_.insert(key(tensor)); }
 
   void build(const Graph& graph) {

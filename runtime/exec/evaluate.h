@@ -1,5 +1,5 @@
-// Runs a small graph once, for tests, for initial values, for trying an op out. Compiles, runs, returns
-// copies.
+// Runs a small graph once, for tests, for initial values, for trying an op out. Compiles,
+// runs, returns copies.
 #pragma once
 
 #include <map>

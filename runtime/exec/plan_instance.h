@@ -48,8 +48,8 @@ struct StepInputs {
 
 class PlanInstance {
  public:
-  // `variable(name)` gives the memory of a variable, which must stay where it is for the life of the
-  // instance.
+  // `variable(name)` gives the memory of a variable, which must stay where it is for the life
+  // of the instance.
   PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
                const std::function<Array(std::string_view name)>& variable);
   ~PlanInstance();
@@ -74,8 +74,8 @@ class PlanInstance {
   std::span<float> gradient_block();
   // Where gradient `index` begins in the block.
   int64_t gradient_offset(size_t index) const;
-  // The values that take_after_step_values would copy, and the variables that take them, in the order of the
-  // PlanRequest.
+  // The values that take_after_step_values would copy, and the variables that take them, in the order
+  // of the PlanRequest.
   size_t after_step_count() const;
   const Array& after_step_value(size_t index) const;
   Array after_step_variable(size_t index) const;

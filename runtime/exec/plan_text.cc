@@ -96,8 +96,8 @@ std::string Plan::describe() const {
 
 uint64_t Plan::fingerprint() const {
   uint64_t hash = stable_hash("moxing plan 1");
-  // A value is known by its number and the memory it lives in, so that the wiring counts and not only the
-  // types.
+  // A value is known by its number and the memory it lives in, so that the wiring counts and not
+  // only the types.
   auto value_identity = [this](int index) {
     const PlanValue& root = impl_->values[impl_->root(index)];
     const bool is_stored = root.storage == Storage::kVariable || root.storage == Storage::kInput;

@@ -10,8 +10,8 @@
 namespace mox::internal {
 
 // Throws FailedPrecondition where the system does not give so many teams of `size` threads, one of them the
-// calling thread's, with what its earlier teams have left. They are to begin at once: others start threads,
-// too.
+// calling thread's, with what its earlier teams have left. They are to begin at once: others
+// start threads, too.
 void require_team_threads(int teams, int size);
 
 // After the calling thread's team has begun: what libgomp keeps for it now.

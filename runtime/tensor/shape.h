@@ -1,5 +1,5 @@
-// The extents of a tensor, outermost dimension first. Dimensions are >= 0; a rank-0 shape is a scalar (one
-// element).
+// The extents of a tensor, outermost dimension first. Dimensions are >= 0; a rank-0 shape is a
+// scalar (one element).
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@ std::string printable(std::string_view name);
 // A text of several lines: tabs and ends of lines stay.
 std::string printable_lines(std::string_view text);
 
-// A message: as printable_lines, and lines behind the first are indented, so that none looks like another
-// message.
+// A message: as printable_lines, and lines behind the first are indented, so that none looks
+// like another message.
 std::string printable_message(std::string_view message);
 
 }  // namespace mox

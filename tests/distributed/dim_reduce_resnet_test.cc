@@ -37,8 +37,8 @@ class DimReduceRanks : public TrainingTest, public testing::WithParamInterface<c
       }
   }
 
-  // As the YAML says, but for what makes it small. An epoch has three steps of 16 photographs, or five of 60
-  // images.
+  // As the YAML says, but for what makes it small. An epoch has three steps of 16 photographs, or five
+  // of 60 images.
   ProcessResult run(int ranks, const std::string& yaml, const std::string& log_dir,
                     const Words& flags) const {
     const bool photographs = GetParam() == std::string("photographs");

@@ -1,5 +1,5 @@
-// Whole networks on real images give the same bits on every placement, in both precisions, and when they
-// move.
+// Whole networks on real images give the same bits on every placement, in both precisions, and
+// when they move.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

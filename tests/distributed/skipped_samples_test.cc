@@ -40,8 +40,8 @@ class SkippedOnRanks : public TrainingTest, public testing::WithParamInterface<i
   }
 
   // 40 records of two classes by turns. Of `bad_split`, those of class 0 that rank 0 takes cannot be read:
-  // the ranks take the batches by turns, so that these are half of the class with two ranks, a quarter with
-  // four.
+  // the ranks take the batches by turns, so that these are half of the class with two ranks, a
+  // quarter with four.
   void write_records(const std::string& bad_split) const {
     for (const std::string split : {"train", "validation"}) {
       std::filesystem::create_directories(folder_);

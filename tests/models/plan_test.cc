@@ -68,8 +68,8 @@ TEST(ZooPlan, ResNetsConvertWeightsAndTheirGradientsAlone) {
   }
 }
 
-// In blocks of channels or with channels last, as the processor's convolutions want them. Only images have a
-// batch.
+// In blocks of channels or with channels last, as the processor's convolutions want them. Only images
+// have a batch.
 TEST(ZooPlan, ImagesAreNotConvertedInBFloat16) {
   if (bfloat16_support() == BFloat16Support::kNone) GTEST_SKIP() << "needs AVX-512, for bfloat16";
   std::vector<std::string> networks = {"resnet_v1_50", "resnet_v1_20", "resnet_v2_50"};
@@ -94,8 +94,8 @@ TEST(ZooPlan, NothingBetweenTheConvolutionsOfAResNetIsLeftAlone) {
   for (const KernelTime& step : training_steps("resnet_v1_50", Precision::kFloat32)) ++count[step.op];
   EXPECT_EQ(count["batch_norm_activation"] + count["batch_norm_activation_of_moments"], 48);
   EXPECT_EQ(count["batch_norm_activation_gradient"] + count["batch_norm_gradient_of_sums"], 48);
-  // Those of the four shortcuts, and the first one, whose relu comes after the pooling, where there are fewer
-  // pixels.
+  // Those of the four shortcuts, and the first one, whose relu comes after the pooling, where there
+  // are fewer pixels.
   EXPECT_EQ(count["batch_norm"], 5);
   EXPECT_EQ(count["batch_norm_gradient"], 5);
   EXPECT_EQ(count["relu"], 1);

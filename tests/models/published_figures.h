@@ -26,8 +26,8 @@ struct PublishedFigure {
   Counted counted = Counted::kTrainable;
 };
 
-// num_params and _ops of the weights in torchvision/models/vgg.py, resnet.py and mobilenetv2.py, release
-// 0.15.
+// num_params and _ops of the weights in torchvision/models/vgg.py, resnet.py and
+// mobilenetv2.py, release 0.15.
 inline constexpr std::string_view kTorchvision = "torchvision 0.15";
 // research/slim/nets/mobilenet/README.md in github.com/tensorflow/models.
 inline constexpr std::string_view kSlimMobileNetV2 = "TF-Slim's table of MobileNet v2";

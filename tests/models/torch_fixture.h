@@ -1,5 +1,5 @@
-// The formulas of tests/fixtures/make_torchvision_fixtures.py: values that need not be stored, and digests of
-// results.
+// The formulas of tests/fixtures/make_torchvision_fixtures.py: values that need not be stored, and
+// digests of results.
 #pragma once
 
 #include <array>

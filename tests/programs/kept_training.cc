@@ -1,6 +1,6 @@
 // A training that is small in every way, for checkpoints that are kept in tests/fixtures/checkpoints. It uses
-// nothing but what programs may, so that it can be built with an older tree as well
-// (make_checkpoint_fixtures.sh).
+// nothing but what programs may, so that it can be built with an older tree
+// as well (make_checkpoint_fixtures.sh).
 //
 // The model has what a checkpoint can hold: trained variables, slots of the optimizer, moving averages,
 // random numbers of a step, data that are shuffled and cross the borders of epochs.
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kSamples = 22, kFeatures = 3;
 
-// Samples of a plane. With `overflows` the weight of one of them is such that its scaled loss has no finite
-// gradients.
+// Samples of a plane. With `overflows` the weight of one of them is such that its scaled loss has
+// no finite gradients.
 mox::Dataset input_fn(mox::ModeKeys mode) {
   mox::Array x(mox::DType::kFloat32, {kSamples, kFeatures}), y(mox::DType::kFloat32, {kSamples, 1}),
       weight(mox::DType::kFloat32, {kSamples, 1});

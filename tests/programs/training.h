@@ -28,8 +28,8 @@ std::string idx_file(uint8_t type_code, const std::vector<uint32_t>& extents, co
 std::string latest_content(const std::string& log_dir);
 // The lines of metrics.jsonl without what depends on the clock.
 std::string metrics_without_times(const std::string& log_dir);
-// The lines "test NAME: VALUE" with which a program ends; fails the test if there are none at the end of
-// `out`.
+// The lines "test NAME: VALUE" with which a program ends; fails the test if there are none at the
+// end of `out`.
 std::string test_lines(const std::string& out);
 
 // Exit status 0.

@@ -81,8 +81,8 @@ std::string effective_yaml(const ConfigStore& store) {
   }
   std::string text;
   std::vector<std::string> open;  // the sections around the last line
-  // Keys of one section must stand together, wherever they were declared: top-level keys first, then by
-  // section.
+  // Keys of one section must stand together, wherever they were declared: top-level keys first,
+  // then by section.
   std::stable_sort(settings.begin(), settings.end(), [](const Setting* a, const Setting* b) {
     const auto section = [](const std::string& name) { return name.substr(0, name.rfind('.') + 1); };
     const auto top = [&](const Setting* s) {

@@ -36,15 +36,15 @@ bool is_list(OptionType type);
 // between them, or the same in brackets; "" is the empty list.
 WrittenValue written_text(const Option& option, const std::string& text, const std::string& where);
 
-// Throws ConfigError unless `value` is inside of the option's range and allowed values; `where` is for the
-// message.
+// Throws ConfigError unless `value` is inside of the option's range and allowed values; `where` is
+// for the message.
 void check_value(const Option& option, const OptionValue& value, const std::string& where);
 
 // Whether a value of this alternative may be stored in an option of that type.
 bool holds_type(OptionType type, const OptionValue& value);
 
-// `value` in the alternative that `type` stores: an integer given for a number becomes one; otherwise
-// unchanged.
+// `value` in the alternative that `type` stores: an integer given for a number becomes
+// one; otherwise unchanged.
 OptionValue to_stored(OptionType type, OptionValue value);
 
 OptionType type_of(const OptionValue& value);   // the plain type of an alternative

@@ -91,8 +91,8 @@ class ModelCompiler {
   CompiledModel& for_batch(const Batch& batch);
 
   // Unless it has been done: makes instances that compute the trained loss of the same graph, their only
-  // fetch, and nothing else: no gradients, no updates of variables. Random numbers are those of the training
-  // step.
+  // fetch, and nothing else: no gradients, no updates of variables. Random numbers are those of
+  // the training step.
   void make_forward_only(CompiledModel& model) const;
 
  private:

@@ -29,8 +29,8 @@ class ParameterUpdater {
                    std::span<const NamedArray> slots, const Team& team, LossScale loss_scale = {});
 
   // Declares the variables that a plan has gradients of and returns their numbers, in the same order; may be
-  // called again with other plans' lists. Throws InvalidArgument if a kept slot has another shape than its
-  // variable.
+  // called again with other plans' lists. Throws InvalidArgument if a kept slot has another shape
+  // than its variable.
   std::vector<size_t> declare(std::span<const std::string> variables);
 
   // True if `apply_part` may be called: the rule treats each element by itself.
@@ -38,8 +38,8 @@ class ParameterUpdater {
 
   // True if all gradients must be there before the first update (clipping by the global norm, loss scaling).
   bool needs_all_gradients() const { return optimizer_->global_norm_limit() || loss_scale_.is_on(); }
-  // True if a step may turn out to be one that is left out: nothing may be changed before `common_scale` has
-  // answered.
+  // True if a step may turn out to be one that is left out: nothing may be changed before
+  // `common_scale` has answered.
   bool may_leave_out() const { return loss_scale_.may_leave_out(); }
 
   // Begins the update of a step; `left_out` of those before it were none (LossScale::skipped_steps).

@@ -17,8 +17,8 @@ class StepRule {
     double gradient_scale = 1;                    // what they lack to be those of the mean loss
     double loss = 0;                              // the mean over all samples of the global batch
     // The same with what the variables hold when it is called: a forward pass of the step's batch on all
-    // lanes of all ranks, which draws the same random numbers and changes nothing. All ranks call it
-    // together.
+    // lanes of all ranks, which draws the same random numbers and changes nothing. All ranks
+    // call it together.
     FunctionRef<double()> loss_now;
   };
 

@@ -13,8 +13,8 @@ namespace mox::internal {
 
 class StepValues {
  public:
-  // Of each fetch of a model: whether it is one of output_info; else whether it is one number, which is
-  // averaged.
+  // Of each fetch of a model: whether it is one of output_info; else whether it is one number,
+  // which is averaged.
   struct Kinds {
     std::vector<bool> is_output, is_number;
   };

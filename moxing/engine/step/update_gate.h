@@ -1,5 +1,5 @@
-// What a step does with the sums that have been delivered to it, on their way from the reduction to the
-// variables.
+// What a step does with the sums that have been delivered to it, on their way from the reduction
+// to the variables.
 //
 // The sum of a gradient waits until it is known over how many samples it is (`open`). Then it is applied: at
 // once, in parts or whole, as the optimizer takes it; or, where something needs all gradients of the step

@@ -43,8 +43,8 @@ class VariableScheme {
   // Whether this process applies gradients: with a server, rank 0 alone.
   virtual bool applies_here() const { return true; }
 
-  // The variable as the plans of a lane read it, made on the first call. Throws what VariableStore::get
-  // throws.
+  // The variable as the plans of a lane read it, made on the first call. Throws
+  // what VariableStore::get throws.
   virtual Array of_lane(int lane, std::string_view name) = 0;
   // As ParameterUpdater::declare; the numbers are those of every updater.
   virtual std::vector<size_t> declare(std::span<const std::string> variables);

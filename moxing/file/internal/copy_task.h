@@ -38,8 +38,8 @@ class CopyRun {
   void arrived(int64_t bytes, bool same, bool checked);
   void missing(const std::string& name, const std::string& why);
   void missing(const std::string& name, const std::exception_ptr& why);
-  // Whether several files in a row have had no answer in all their attempts: each further one would wait as
-  // long.
+  // Whether several files in a row have had no answer in all their attempts: each further one would
+  // wait as long.
   bool gives_up() const;
   // False if so, which has been reported. Throws Cancelled.
   bool may_begin(const std::string& name);

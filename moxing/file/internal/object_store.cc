@@ -51,8 +51,8 @@ class ListedEntries {
     if (recursive_)
       for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
         add_directory(name.substr(0, slash));
-    // What stands for a directory, this one or one in it. With content it is a file, of an odd name or of
-    // none.
+    // What stands for a directory, this one or one in it. With content it is a file, of an odd name
+    // or of none.
     if ((name.empty() || name.ends_with('/')) && object.size == 0) return;
     entries_.push_back({name, {}, {.length = object.size, .mtime = object.mtime, .etag = object.etag}});
   }

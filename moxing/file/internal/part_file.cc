@@ -45,8 +45,8 @@ mode_t umask_of_process() {
   }
 }
 
-// A file of this name that is ours alone. Another process may give it its final name between opening and
-// locking.
+// A file of this name that is ours alone. Another process may give it its final name between
+// opening and locking.
 Descriptor open_locked(const std::string& path) {
   for (;;) {
     Descriptor file(open_kept_file(path, kOwnersAlone).release());

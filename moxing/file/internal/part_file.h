@@ -1,5 +1,5 @@
-// A file on its way: `<name>.moxing.part`, and for large ones a journal of the ranges that are there,
-// `<name>.moxing.part.journal`.
+// A file on its way: `<name>.moxing.part`, and for large ones a journal of the ranges that
+// are there, `<name>.moxing.part.journal`.
 #pragma once
 
 #include <sys/types.h>
@@ -30,8 +30,8 @@ class PartFile {
   // (its ETag, its size, the size of a range). Makes room on the disk. IoError if there is too little.
   void begin(const std::string& source, int64_t size);
 
-  // The MD5 (16 bytes) of what a range should hold if the journal has it; "" otherwise. The file may lie:
-  // compare.
+  // The MD5 (16 bytes) of what a range should hold if the journal has it; "" otherwise. The file
+  // may lie: compare.
   std::string recorded(int64_t index) const;
 
   void write(std::string_view content, int64_t offset);
@@ -57,8 +57,8 @@ class PartFile {
 };
 
 // What a file of the name `name`, which may have directories before it, is called on its way: nothing that a
-// user's own file is called, nothing in `taken` (nor is its journal), and nothing longer than a file system
-// takes.
+// user's own file is called, nothing in `taken` (nor is its journal), and nothing longer than a
+// file system takes.
 std::string part_name(const std::string& name, const std::set<std::string>& taken = {});
 
 // What a file on its way has of the disk already; 0 if there is none.

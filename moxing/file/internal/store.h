@@ -48,8 +48,8 @@ Store& local_store();
 Store& object_store();
 Store& store_of(const Url& url);
 
-// As Store::stat, for what is recursive: of a file and a directory of one name, which a store may have, the
-// directory.
+// As Store::stat, for what is recursive: of a file and a directory of one name, which a store may
+// have, the directory.
 std::optional<Stat> stat_of_tree(const Url& url);
 
 // Says that a directory which is to be removed is not empty: FailedPrecondition.

@@ -153,8 +153,8 @@ class Client {
   // Huawei's store, by the names of its objects or its host: it has calls of its own, and not all of S3's.
   bool is_obs(const std::string& scheme) const;
   std::string region_of(const std::string& bucket) const;
-  // Whether what was refused is mended, so that another attempt makes sense: the clock, the region, expired
-  // credentials.
+  // Whether what was refused is mended, so that another attempt makes sense: the clock, the
+  // region, expired credentials.
   bool mend(const Call& call, const HttpRequest& request, const HttpResponse& response,
             const StoreRefusal& refusal);
   // Whether there are others now than a request was signed with.

@@ -42,8 +42,8 @@ int64_t number_of(const pugi::xml_node& node, std::string_view name) {
 }
 
 // Whether a listing goes on behind this page. A page that is taken for the last one hides what comes behind
-// it, so that a word which is neither is an error, and so is a page that says nothing but where the next
-// begins.
+// it, so that a word which is neither is an error, and so is a page that says nothing but where
+// the next begins.
 bool goes_on(const pugi::xml_node& root, std::initializer_list<std::string_view> beginnings_of_next = {}) {
   const std::string text = text_of(root, "IsTruncated");
   if (text == "true") return true;

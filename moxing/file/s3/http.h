@@ -45,8 +45,8 @@ struct HttpResponse {
   std::string header(const std::string& name) const;  // "" if it is not there
 };
 
-// No whole answer has come: the connection was refused, reset or ended too early, or nothing moved for too
-// long.
+// No whole answer has come: the connection was refused, reset or ended too early, or nothing moved
+// for too long.
 class TransportError : public IoError {
  public:
   TransportError(const std::string& text, bool worth_repeating, bool too_long = false)
@@ -58,8 +58,8 @@ class TransportError : public IoError {
   bool worth_repeating_, too_long_;
 };
 
-// A request that was begun, at its end: one of the two is there, and `failure` is what `perform` would have
-// thrown.
+// A request that was begun, at its end: one of the two is there, and `failure` is what `perform`
+// would have thrown.
 struct HttpAttempt {
   HttpRequest request;
   HttpResponse response;

@@ -42,8 +42,8 @@ class SigningKey {
   std::string secret_key_, region_, date_, key_;
 };
 
-// Adds the headers x-amz-date, x-amz-content-sha256, x-amz-security-token (if there is one) and
-// authorization.
+// Adds the headers x-amz-date, x-amz-content-sha256, x-amz-security-token (if there is
+// one) and authorization.
 void sign(RequestToSign& request, const Credentials& credentials, std::string_view region, std::time_t now,
           SigningKey& key);
 

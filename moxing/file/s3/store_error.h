@@ -8,8 +8,8 @@
 
 namespace mox::file::s3 {
 
-// Its text names operation, object, status, code, request id and attempt. What is not there is a NotFound
-// instead.
+// Its text names operation, object, status, code, request id and attempt. What is not there is
+// a NotFound instead.
 class StoreError : public IoError {
  public:
   StoreError(const std::string& text, int status, std::string code)

@@ -28,8 +28,8 @@ struct StoreOptions {
   bool instance_metadata = false;  // ask the cloud machine's service for credentials if there are no others
   int connections = 64;            // at most, to all hosts together
   double connect_timeout_s = 10;
-  // A request on which nothing moves for so long, or in an answer less than 1 KiB/s, is given up, and
-  // repeated.
+  // A request on which nothing moves for so long, or in an answer less than 1 KiB/s, is given
+  // up, and repeated.
   double stall_s = 30;
   double deadline_s = 300;  // an operation that has been repeated for so long in vain is an error
   int attempts = 10;        // of a request

@@ -26,8 +26,8 @@ class ForwardObject {
 
   int64_t left() const;  // bytes that were not read yet
 
-  // The next bytes, at most left(). With the last ones, DataError if the content is another than the store
-  // says.
+  // The next bytes, at most left(). With the last ones, DataError if the content is another than
+  // the store says.
   void read(std::span<std::byte> out);
 
  private:

@@ -65,8 +65,8 @@ struct StreamedObjects::Versions {
             }};
   }
 
-  // Throws if `arrived` ("": the answer had none) is not the ETag that the object had; notes it if none is
-  // known.
+  // Throws if `arrived` ("": the answer had none) is not the ETag that the object had; notes it if
+  // none is known.
   void require_known(size_t index, const s3::ObjectName& object, const std::string& arrived,
                      const std::stop_token& stop) {
     std::unique_lock lock(mutex);

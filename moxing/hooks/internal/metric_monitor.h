@@ -26,8 +26,8 @@ class MetricMonitor {
   // At the start of a run, behind restore_state where a checkpoint has a state: without one, what an earlier
   // run of the same hook left is forgotten, and so is the state where its evaluations were of other data.
   // Throws ConfigError, naming the hook, for a run that evaluates nothing, not this metric, or nothing before
-  // its end: it would wait for ever; and InvalidArgument if neither the options nor the run know the
-  // direction.
+  // its end: it would wait for ever; and InvalidArgument if neither the options nor the run
+  // know the direction.
   void start(Session& session, const char* hook);
 
   // Takes the metric out of an evaluation at `step`; NaN and infinities are no improvement. A

@@ -1,5 +1,5 @@
-// Memory for numbers that vectors load: it starts on a 64-byte boundary, only grows, and is never
-// uninitialised.
+// Memory for numbers that vectors load: it starts on a 64-byte boundary, only grows, and
+// is never uninitialised.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Steps on the colours of a sample: planes of float32, red, green, blue, values in [0, 1] unless said
-// otherwise.
+// Steps on the colours of a sample: planes of float32, red, green, blue, values in [0, 1]
+// unless said otherwise.
 #pragma once
 
 #include <cstddef>

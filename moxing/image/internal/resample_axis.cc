@@ -59,8 +59,8 @@ void Axis::prepare(Filter filter, const AxisGeometry& geometry, int begin, int s
   exact_.resize(taps_);
   const double narrowed = 1 / geometry.grown();
   for (int i = 0; i < size; ++i) {
-    // Where a source pixel's middle lies as the filter sees it, computed as Pillow does: box filters have
-    // borders.
+    // Where a source pixel's middle lies as the filter sees it, computed as Pillow does: box
+    // filters have borders.
     const double centre = geometry.centre(begin + i);
     const auto place = [=, from = first(i) + left](int k) { return (from + k - centre + 0.5) * narrowed; };
     int16_t* const weights = &weights_[static_cast<size_t>(i) * stride_];

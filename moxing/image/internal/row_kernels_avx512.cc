@@ -1,5 +1,5 @@
-// Compiled for AVX-512 and called only where the processor has it: nothing here may instantiate what others
-// share.
+// Compiled for AVX-512 and called only where the processor has it: nothing here may instantiate
+// what others share.
 #include <immintrin.h>
 
 #include "moxing/image/internal/resample_axis.h"

@@ -34,8 +34,8 @@ class EncodedImages {
   virtual std::vector<int64_t> class_sizes() const { return {}; }
   // What the classes are called, for messages; empty: by their numbers.
   virtual std::vector<std::string> class_names() const { return {}; }
-  // The classes of an image that may have any number of them; of one that has one, which `load` says,
-  // nothing.
+  // The classes of an image that may have any number of them; of one that has one, which
+  // `load` says, nothing.
   virtual std::span<const int32_t> classes_of(int64_t /*index*/) const { return {}; }
   // The image's bytes; writes the label to `label`, as soon as it is known. Throws DataError, NotFound or
   // IoError, naming the sample.

@@ -52,8 +52,8 @@ class KeptImages {
   virtual ~KeptImages() = default;
 
   // Image `index`, and its label in `label`, if it is kept; of pixels, all rows of `needed` at least. It
-  // lives in `scratch`, which the caller keeps unchanged while it uses it, or in the cache. Safe from any
-  // thread.
+  // lives in `scratch`, which the caller keeps unchanged while it uses it, or in the cache. Safe
+  // from any thread.
   virtual std::optional<FoundImage> find(int64_t index, NeededPixels needed, std::vector<uint8_t>* scratch,
                                          std::span<std::byte> label) = 0;
 

@@ -19,8 +19,8 @@ uint32_t checksum_of(std::string_view text) {
   return crc32c(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-// Whether the entry can be true: its sizes agree, and it lies within the file. What is read later is sized by
-// it.
+// Whether the entry can be true: its sizes agree, and it lies within the file. What is read later is
+// sized by it.
 bool is_sound(const KeptEntry& entry, uint64_t file_bytes) {
   if (entry.offset > file_bytes || entry.bytes > file_bytes || entry.label_bytes > kMostLabelBytes ||
       entry.end() > file_bytes || entry.width < 0 || entry.height < 0)

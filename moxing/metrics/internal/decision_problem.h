@@ -23,16 +23,16 @@ struct DecisionProblem {
   std::string metric;  // its name and place, for messages
   std::shared_ptr<std::once_flag> has_warned = std::make_shared<std::once_flag>();  // of all copies
 
-  // The class of the sample's label; throws InvalidArgument for a number that is none. Not with several
-  // decisions.
+  // The class of the sample's label; throws InvalidArgument for a number that is none. Not
+  // with several decisions.
   size_t label_of(const Sample& sample) const;
   // Whether the label number `index` is 1; throws InvalidArgument for one that is neither 0 nor 1.
   static bool is_positive(const Sample& sample, size_t index);
   // Whether a score decides for the label 1. Scores beyond [0, 1], which no threshold of probabilities is
   // for, are a warning, the first alone (of each shape of batches, for which metrics are made).
   bool is_yes(double score, double threshold) const;
-  // The class decided for, the first of equal scores; empty if a score is not finite. Not with several
-  // decisions.
+  // The class decided for, the first of equal scores; empty if a score is not finite. Not
+  // with several decisions.
   std::optional<size_t> decision_of(const Sample& sample, double threshold) const;
   // Of the sample, with that of its label's class.
   double weight_of(const Sample& sample) const;

@@ -11,8 +11,8 @@
 
 namespace mox::internal {
 
-// A number that parse_number does not take, because it is written for people: "1,342.0", "12.3%", "$5",
-// "3,5".
+// A number that parse_number does not take, because it is written for people: "1,342.0",
+// "12.3%", "$5", "3,5".
 struct DisguisedNumber {
   std::string plain;  // "1342.0"
   std::string why;    // "separators between thousands"

@@ -17,8 +17,8 @@ bool are_equal(const std::vector<double>& values);
 
 // Where a few numbers lie so far from the others that the deviation is theirs, and after normalisation the
 // others differ by less than a thousandth: a sentence that says so with numbers. Values that stand for
-// missing ones, and slips of a decimal point, look like this; columns of which most values are equal do not
-// count.
+// missing ones, and slips of a decimal point, look like this; columns of which most values are equal
+// do not count.
 std::optional<std::string> far_numbers(const std::vector<double>& values, const TableMoments& moments);
 
 }  // namespace mox::internal

@@ -166,8 +166,8 @@ void Communicator::Thread::loop() {
   }
 }
 
-// Works on all operations as far as they go without waiting; whether one of them went on. The caller holds
-// `driving_`.
+// Works on all operations as far as they go without waiting; whether one of them went on. The
+// caller holds `driving_`.
 bool Communicator::Thread::drive(Work& sent) {
   {
     std::lock_guard lock(mutex_);

@@ -97,8 +97,8 @@ class ReplaceableValueEvaluator : public ElementEvaluator {
   std::shared_ptr<const ElementEvaluator> source_;
 };
 
-// Throws InvalidArgument unless `element` has the type, saying who (`producer`) gave what and where it should
-// differ.
+// Throws InvalidArgument unless `element` has the type, saying who (`producer`) gave what and where
+// it should differ.
 void check_element(const ElementType& type, const Element& element, const std::string& producer);
 
 // `type` with a first axis of `rows` before (stacked) or instead of (with_rows) its own.

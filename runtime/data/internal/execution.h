@@ -19,8 +19,8 @@ struct Execution {
   std::shared_ptr<MemoryBudget> memory_budget = std::make_shared<MemoryBudget>(SIZE_MAX);
   BufferPool pool;
   std::atomic<bool> stop{false};
-  // Loops over samples may spread over the arena's threads: set while the flow graph runs and samples are
-  // costly.
+  // Loops over samples may spread over the arena's threads: set while the flow graph runs and
+  // samples are costly.
   std::atomic<bool> split_samples{false};
 
   void throw_if_stopped() const {

@@ -19,8 +19,8 @@ class Indexed {
   uint64_t size() const { return size_; }  // elements of a pass, or kEndless
   int arity() const { return arity_; }     // leaves of an element
 
-  // Sets the leaves of elements [first, first + count) of pass `epoch`: element i's are out[i * stride + 0 ..
-  // arity).
+  // Sets the leaves of elements [first, first + count) of pass `epoch`: element i's are out[i * stride +
+  // 0 .. arity).
   virtual void resolve(uint64_t epoch, uint64_t first, uint64_t count, Leaf* out, size_t stride) const = 0;
 
  private:

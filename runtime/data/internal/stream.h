@@ -33,12 +33,12 @@ class Stream {
   // Goes to the start of pass `epoch`. Called before anything else.
   virtual void reset(uint64_t epoch) = 0;
 
-  // Sets out[0 .. arity) to the next element's leaves, or returns false at the end of the pass (and ever
-  // after).
+  // Sets out[0 .. arity) to the next element's leaves, or returns false at the end of the pass
+  // (and ever after).
   virtual bool next(Leaf* out) = 0;
 
-  // The position in a few numbers, and back. restore() may replay; it throws DataError if there is no such
-  // position.
+  // The position in a few numbers, and back. restore() may replay; it throws DataError if there is
+  // no such position.
   virtual void save(std::vector<uint64_t>* state) const = 0;
   virtual void restore(StateReader& state) = 0;
 

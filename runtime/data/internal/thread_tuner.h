@@ -2,8 +2,8 @@
 //
 // It begins with one. As long as the consumer waits for more than kTolerableWait of the time it tries twice
 // as many, up to the most that it may use; threads that do not make the consumer faster by kWorthwhile are
-// given back, since they take cores from it. Then the choice is final. Pure arithmetic: what it is told
-// decides.
+// given back, since they take cores from it. Then the choice is final. Pure arithmetic: what it
+// is told decides.
 #pragma once
 
 #include <string>

@@ -24,11 +24,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 // How long a rank that fails waits for rank 0 to tell all, before it ends by itself.
 constexpr auto kTellTime = std::chrono::seconds(2);
-// So long a process that has told the others stays, so that what it said reaches them before its connections
-// close.
+// So long a process that has told the others stays, so that what it said reaches them before
+// its connections close.
 constexpr auto kLingerTime = std::chrono::milliseconds(300);
-// What a rank has sent before it left may still be on the way for so long, on a busy machine or a slow
-// network.
+// What a rank has sent before it left may still be on the way for so long, on a busy machine or
+// a slow network.
 constexpr auto kOnTheWayTime = std::chrono::seconds(5);
 
 [[noreturn]] void refuse(const char* what) {

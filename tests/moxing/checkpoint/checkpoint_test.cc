@@ -323,8 +323,8 @@ TEST(Checkpoint, SaversAndReadersAtOnceSeeWholeCheckpoints) {
   EXPECT_TRUE(is_sample(load_checkpoint(log_dir), 41, 41));
 }
 
-// As an evaluation does it beside the training, whose only checkpoint may be gone the moment after it was
-// found.
+// As an evaluation does it beside the training, whose only checkpoint may be gone the moment after
+// it was found.
 TEST(Checkpoint, TheLatestIsFoundAndReadBesideARunThatReplacesIt) {
   internal::RunSettings settings;
   settings.places.log_dir = fresh_directory("beside");

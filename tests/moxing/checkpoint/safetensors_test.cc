@@ -126,8 +126,8 @@ TEST(Safetensors, AForeignFileIsReadAndSaysThatItHasNoChecksums) {
   EXPECT_EQ(find(file.tensors, "s")->item(), 42);
 }
 
-// The other direction: the bytes that we write are the format's, and nothing that another reader would
-// refuse.
+// The other direction: the bytes that we write are the format's, and nothing that another
+// reader would refuse.
 TEST(Safetensors, TheBytesWrittenAreTheFormats) {
   const std::string path = fresh_directory("golden.safetensors");
   write_safetensors(path, std::vector<NamedArray>{{"w", Array::from<float>({1, 2}, {1, 2})}});

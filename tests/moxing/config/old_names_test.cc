@@ -95,8 +95,8 @@ TEST(OldNames, HaveAHintThatNamesOurs) {
   EXPECT_EQ(internal::old_name_text("option", "", "optim.lr"), "here it is 'optimizer.learning_rate'");
   EXPECT_THAT(internal::old_name_text("flag", "--", "ps_hosts"), HasSubstr("no flag is needed for it"));
   EXPECT_EQ(internal::old_name_text("flag", "--", "hidden_units"), "");
-  // Of which the nearest names of ours are misleading: --optimizer.rho, --seed, --data.num_classes,
-  // --data.format.
+  // Of which the nearest names of ours are misleading: --optimizer.rho,
+  // --seed, --data.num_classes, --data.format.
   for (const auto& [theirs, ours] :
        std::map<std::string, std::string>{{"optimizer", "optimizer.name"},
                                           {"sched", "optimizer.learning_rate"},

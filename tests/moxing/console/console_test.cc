@@ -124,8 +124,8 @@ TEST(ConsoleFormat, PeakMemoryCoversWhatWasTouched) {
   EXPECT_GE(peak_memory_bytes(), static_cast<int64_t>(touched.size()));
 }
 
-// What `body` writes to its standard streams, run in a child process that has a terminal of 60 columns (or a
-// pipe).
+// What `body` writes to its standard streams, run in a child process that has a terminal of 60 columns
+// (or a pipe).
 std::string output_of(bool terminal, const std::function<void()>& body) {
   int reading = -1, writing = -1;
   if (terminal) {

@@ -1,5 +1,5 @@
-// In directories that others may write to: what they have put in the place of an unfinished copy and its
-// journal.
+// In directories that others may write to: what they have put in the place of an unfinished copy
+// and its journal.
 #include "moxing/file/internal/part_file.h"
 
 #include <gmock/gmock.h>

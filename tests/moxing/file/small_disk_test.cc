@@ -1,5 +1,5 @@
-// Copies onto a disk that has room for their files once, and not for those and what an earlier attempt has
-// left.
+// Copies onto a disk that has room for their files once, and not for those and what an earlier
+// attempt has left.
 #include "tests/support/small_disk.h"
 
 #include <gmock/gmock.h>

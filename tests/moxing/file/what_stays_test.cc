@@ -196,8 +196,8 @@ TEST_F(WhatStays, WhatALinkInTheTargetLeadsTo) {
   EXPECT_THAT(list_directory(here("target"), {.recursive = true}), ElementsAre("kept", "kept/a"));
 }
 
-// The source has a directory of the link's name: what the target has behind the link is elsewhere all the
-// same.
+// The source has a directory of the link's name: what the target has behind the link is elsewhere
+// all the same.
 TEST_F(WhatStays, WhatAWantedLinkInTheTargetLeadsTo) {
   write(here("elsewhere/precious"), "abc");
   write(here("from/kept/a"), "a");

@@ -238,8 +238,8 @@ TEST(ResamplePrecision, BFloat16sAreTheFloatsRounded) {
         }
 }
 
-// Row by row, and with no more of the image in memory than the rows that are needed: pixels outside have no
-// influence.
+// Row by row, and with no more of the image in memory than the rows that are needed: pixels outside
+// have no influence.
 TEST(ResamplePrecision, TakesRowsAndPartsOfImages) {
   const Bitmap source = noise(83, 77, 8);
   Resampling wanted{.source = {5.5, 9.25, 61.5, 53},

@@ -51,8 +51,8 @@ class BFloat16Images : public testing::Test {
 
   static Dataset batches(const Dataset& samples) { return samples.shuffle(kImages).repeat(2).batch(5); }
 
-  // All batches of `narrow`, of any number of threads, are those of `exact`, rounded; other components are
-  // equal.
+  // All batches of `narrow`, of any number of threads, are those of `exact`, rounded; other
+  // components are equal.
   static void expect_rounded(const Dataset& exact, const Dataset& narrow) {
     ASSERT_EQ(narrow.signature()[0].dtype, DType::kBFloat16);
     for (const int threads : {0, 1, 2, 8}) {

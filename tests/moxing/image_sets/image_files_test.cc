@@ -39,8 +39,8 @@ TEST_F(ImageFiles, LinksBackAreFollowedOnce) {
   EXPECT_THAT(said, testing::AllOf(HasSubstr("/set/part/back' is a link back to"), HasSubstr("/set/self'")));
 }
 
-// Each directory has two links to the next one: no directory leads to itself, and there are millions of
-// paths.
+// Each directory has two links to the next one: no directory leads to itself, and there are
+// millions of paths.
 TEST_F(ImageFiles, TooManyPathsToADirectoryAreRefused) {
   for (int level = 25; level > 0; --level) {
     fs::create_directory(place_ + "/set/" + std::to_string(level));

@@ -111,8 +111,8 @@ TEST_F(LabelNamesHook, ComparesInEvaluationsAndPredictions) {
   }
 }
 
-// A checkpoint that was taken out of its log_dir, or whose labels.txt is lost, still says what its numbers
-// mean.
+// A checkpoint that was taken out of its log_dir, or whose labels.txt is lost, still says what
+// its numbers mean.
 TEST_F(LabelNamesHook, ACheckpointKeepsTheNames) {
   RunSpec run = spec();
   run.hooks = {label_names_hook({"daisy", "rose"})};

@@ -167,8 +167,8 @@ class OptimizerRun : public SmallRun {
   }
 };
 
-// The file that a run writes must lead to the same run again: what the program chose stays the program's
-// choice.
+// The file that a run writes must lead to the same run again: what the program chose stays
+// the program's choice.
 TEST_F(OptimizerRun, ConfigurationYamlGivesTheSameRunAgain) {
   auto s = spec();
   s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 0.5});

@@ -1,5 +1,5 @@
-// Every update rule against the values of an independent implementation
-// (tests/fixtures/make_optimizer_fixtures.py).
+// Every update rule against the values of an
+// independent implementation (tests/fixtures/make_optimizer_fixtures.py).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -127,8 +127,8 @@ TEST(OptimizerValues, AdamIsFiniteAfterVeryManySteps) {
 }
 
 TEST(OptimizerValues, CenteredRmsPropSurvivesANegativeVariance) {
-  // With a constant gradient, square - mean^2 tends to 0 and rounding can take it below; here it starts
-  // below.
+  // With a constant gradient, square - mean^2 tends to 0 and rounding can take it below; here
+  // it starts below.
   const auto optimizer = get_optimizer_fn("rmsprop", {.centered = true})();
   std::vector<float> value = {1}, square = {0.0899f}, mean = {0.3f};
   const std::vector<float> gradient = {0.3f};

@@ -125,8 +125,8 @@ TEST_F(StoredJob, GoesOnAfterKill9OnAnEmptiedDisk) {
   EXPECT_EQ(metrics_without_times(run), metrics_without_times(log_dir_));
 }
 
-// Photographs that are read where they lie, through resets, by two ranks; and nothing of them stays on the
-// disk.
+// Photographs that are read where they lie, through resets, by two ranks; and nothing of them stays
+// on the disk.
 TEST_F(StoredJob, StreamedPhotographsTrainAsLocalOnesAndGoOnAfterKill9) {
   const std::string photographs = fresh("photographs");
   for (int i = 0; i < 40; ++i)

@@ -1,5 +1,5 @@
-// Longer than the quick test of its kind: more kills, more steps, and for the softmax the real data if it is
-// installed.
+// Longer than the quick test of its kind: more kills, more steps, and for the softmax the real data if
+// it is installed.
 #include <filesystem>
 
 #include "tests/programs/killing.h"

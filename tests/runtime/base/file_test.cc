@@ -47,8 +47,8 @@ TEST(ReadFile, OfHolesLargerThanMemoryIsRefused) {
   }
 }
 
-// A name in a store must not lead to a directory "s3:" of this machine, nor to the answer that nothing is
-// there.
+// A name in a store must not lead to a directory "s3:" of this machine, nor to the answer that
+// nothing is there.
 TEST(LocalName, NamesInAStoreAreRefusedByAllThatOpensMakesOrLooksFor) {
   for (const std::string name :
        {"s3://bucket/key", "obs://bucket", "S3://b/k", "file:///tmp/x", "h-t.2+p://x"}) {

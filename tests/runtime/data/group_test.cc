@@ -66,8 +66,8 @@ TEST_P(Shares, GoOnFromEachOthersPositions) {
   const Dataset dataset = GetParam().make();
   const Batches whole = run(dataset, {.seed = 5});
   for (const int threads : {0, 2}) {
-    // Two groups of four by the second of two shares, one by the first of four, one by all at once; then the
-    // end.
+    // Two groups of four by the second of two shares, one by the first of four, one by all at once;
+    // then the end.
     std::string cursor;
     size_t at = 0;
     Batch batch;

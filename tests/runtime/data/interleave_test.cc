@@ -82,8 +82,8 @@ TEST(Interleave, KnowsItsSize) {
   EXPECT_EQ(Dataset::interleave({numbers(3), numbers(2).repeat()}).cardinality(), Dataset::kInfinite);
 }
 
-// Samples of different inputs have the same number in them, and draw different random numbers above all the
-// same.
+// Samples of different inputs have the same number in them, and draw different random numbers above
+// all the same.
 TEST(Interleave, GivesEachSampleRandomNumbersOfItsOwn) {
   const Dataset dataset =
       Dataset::interleave({numbers(20), numbers(20), numbers(20)})

@@ -1,5 +1,5 @@
-// The compiler and the plan, on ops that exist only here: what they decide must not depend on which ops there
-// are.
+// The compiler and the plan, on ops that exist only here: what they decide must not depend on which
+// ops there are.
 #include "runtime/exec/plan.h"
 
 #include <gmock/gmock-more-matchers.h>

@@ -97,8 +97,8 @@ TEST(RankConnections, NamesWhoHasNotComeAndRefusesASecondOne) {
   EXPECT_THAT(text, testing::Not(HasSubstr("rank 1")));
 }
 
-// More silent ones than the process may have files open: some of them go, and the rank that comes last is
-// heard.
+// More silent ones than the process may have files open: some of them go, and the rank that comes
+// last is heard.
 TEST(RankConnections, AreMadeWhereStrangersHoldAllThatMayBeOpen) {
   const RankListener listener = listen_for_ranks();
   const uint16_t port = port_of(listener.invitation);

@@ -115,8 +115,8 @@ TEST(RankWatch, HearsSeveralLinesInAPacketAndLinesThatAreCut) {
   expect_answers(1);
 }
 
-// Somebody in the middle has let the handshake pass, and then says `line`, or what he makes of the rank's own
-// answer.
+// Somebody in the middle has let the handshake pass, and then says `line`, or what he makes of the
+// rank's own answer.
 void say_in_the_name_of_rank_0(const std::string& what) {
   alarm(60);  // the test fails then
   WatchedByHand rank;

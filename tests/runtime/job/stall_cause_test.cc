@@ -159,8 +159,8 @@ TEST(RanksThatAskEachOther, FindTheOneThatHoldsUpAllThoughItIsNotTheOneTheyWaitF
   }
 }
 
-// Rank 0 waits in one operation for rank 2, which computes (or saves); rank 1 waits for rank 0 in another
-// one.
+// Rank 0 waits in one operation for rank 2, which computes (or saves); rank 1 waits for rank 0
+// in another one.
 TEST(RanksThatAskEachOther, FindTheOneThatComputesBehindAnotherOperation) {
   std::atomic<int> named{-1};
   std::atomic<bool> over{false};

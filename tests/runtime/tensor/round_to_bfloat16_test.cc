@@ -10,8 +10,8 @@
 namespace mox {
 namespace {
 
-// Every upper half, with the lower halves at which rounding changes: the nearer neighbour, the even one of a
-// tie.
+// Every upper half, with the lower halves at which rounding changes: the nearer neighbour, the even one
+// of a tie.
 TEST(RoundToBFloat16, RoundsManyNumbersAsOne) {
   std::vector<float> numbers;
   for (uint32_t upper = 0; upper < 1u << 16; ++upper)

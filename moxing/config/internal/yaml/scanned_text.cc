@@ -57,8 +57,8 @@ void ScannedText::release_to(const YAML::Mark& mark) {
   if (mark.is_null()) return;
   line_ = mark.line;
   const size_t begin = std::min(static_cast<size_t>(mark.pos), given_);
-  // What follows is counted anew, which must not take longer than reading the text. Until then too much
-  // counts.
+  // What follows is counted anew, which must not take longer than reading the text. Until then
+  // too much counts.
   constexpr size_t kMostTimes = 64;
   if (begin <= released_ || given_ - begin > kMostTimes * (begin - released_)) return;
   released_ = begin;

@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kMostValues = 20'000;
 
-// What a file may take of memory, its text not counted: so much a byte, and beside it what a small one may
-// take.
+// What a file may take of memory, its text not counted: so much a byte, and beside it what a small
+// one may take.
 constexpr int64_t kBudgetPerByte = 11, kBudgetOfSmall = 700'000;
 constexpr size_t kSmallFile = 16 << 10;
 

@@ -25,8 +25,8 @@ namespace mox::internal {
 inline constexpr int kAutomaticDevices = 0;
 
 struct RunSettings {
-  // remote_*: what the other two are copies of, in an object store; "": of nothing. log_dir is uploaded
-  // there.
+  // remote_*: what the other two are copies of, in an object store; "": of nothing. log_dir
+  // is uploaded there.
   struct Places {
     std::string log_dir, checkpoint_path, remote_log_dir, remote_checkpoint_path;
   };

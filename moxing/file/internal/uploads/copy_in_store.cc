@@ -31,8 +31,8 @@ void require_version(s3::Client& client, const s3::ObjectName& from, const std::
 }
 
 // Of a source that stays as it is. Swift refuses the condition of an object of parts, whose ETag it does not
-// know by the name that it gives it, and none meets a weak one: then the source is looked at before and
-// after.
+// know by the name that it gives it, and none meets a weak one: then the source is looked at
+// before and after.
 std::string copy_steadily(s3::Client& client, const s3::ObjectName& from, const s3::ObjectName& to,
                           const std::string& etag, std::stop_token stop) {
   try {

@@ -113,8 +113,8 @@ class SlotEvaluator : public ElementEvaluator {
 
   Element compute(uint64_t slot) const { return child_->make(resolved(slot).data()); }
 
-  // Makes the slot ready; false if another thread is just filling it: computing the element again beats
-  // waiting.
+  // Makes the slot ready; false if another thread is just filling it: computing the element
+  // again beats waiting.
   bool fill(uint64_t slot) const {
     if (slots_->ready(slot)) return true;
     if (!slots_->claim(slot)) return slots_->ready(slot);

@@ -297,8 +297,8 @@ TEST_F(KeepBest, AWarmStartTakesTheBest) {
   EXPECT_EQ(w_of(load_checkpoint(*next.log_dir)), -41);
 }
 
-// A text within the text of a state: what is wrong with it is found by who reads it, who does not know the
-// file.
+// A text within the text of a state: what is wrong with it is found by who reads it, who does not
+// know the file.
 TEST_F(KeepBest, AStateThatIsTooLargeNamesItsCheckpoint) {
   auto s = best_spec();
   s.max_number_of_steps = 20;

@@ -1,5 +1,5 @@
-// What hooks may ask of a run at any point of a step, and what a run does with a model or data that cannot
-// train.
+// What hooks may ask of a run at any point of a step, and what a run does with a model or data
+// that cannot train.
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 

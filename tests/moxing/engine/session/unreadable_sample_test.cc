@@ -1,5 +1,5 @@
-// A sample that cannot be read ends a run, which keeps what it has trained and goes on once the sample is
-// there.
+// A sample that cannot be read ends a run, which keeps what it has trained and goes on once the
+// sample is there.
 #include <gmock/gmock.h>
 
 #include "runtime/base/error.h"

@@ -100,8 +100,8 @@ TEST_F(RunUploads, AManifestIsLast) {
   EXPECT_EQ(stored("run/checkpoint-2/variables.safetensors"), "other v2");
 }
 
-// What another machine has put there meanwhile is not replaced in silence; what this one had put there is its
-// own.
+// What another machine has put there meanwhile is not replaced in silence; what this one had put there
+// is its own.
 TEST_F(RunUploads, AnotherCheckpointOfTheStoreIsSaid) {
   const auto said = [&] {
     testing::internal::CaptureStderr();

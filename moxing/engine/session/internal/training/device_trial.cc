@@ -26,8 +26,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of the passes that are timed, after one that is not: the fastest counts, since whatever disturbs makes
-// slower.
+// Of the passes that are timed, after one that is not: the fastest counts, since whatever
+// disturbs makes slower.
 constexpr size_t kLeastPasses = 3, kMostPasses = 20;
 constexpr std::chrono::milliseconds kEnoughTime(500);
 

@@ -16,8 +16,8 @@ class TrainingLoop {
  public:
   TrainingLoop(Training& training, TrainingSession& session);
 
-  // Until something asks to stop, with the hooks around it. Throws the first error, when all hooks have
-  // ended.
+  // Until something asks to stop, with the hooks around it. Throws the first error, when all
+  // hooks have ended.
   void run();
 
   // Where the time went.

@@ -53,8 +53,8 @@ void mention_threads(const Training& training, const CompiledModel& model) {
                     start.point.path, before, now, before));
 }
 
-// Of variables that the loss pulls to zero, and the optimizer again: what was meant once has twice the
-// effect.
+// Of variables that the loss pulls to zero, and the optimizer again: what was meant once has
+// twice the effect.
 void warn_of_two_decays(const Training& training, const CompiledModel& model) {
   if (training.ranks.rank() != 0) return;
   const Optimizer& optimizer = training.scheme->updater().optimizer();
