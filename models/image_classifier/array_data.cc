@@ -8,6 +8,7 @@
 
 #include "models/image_classifier/data_options.h"
 #include "moxing/config/warn_once.h"
+#include "runtime/base/file.h"
 
 namespace image_classifier {
 namespace {
