@@ -140,7 +140,7 @@ std::vector<std::string> agent_that_asks() {
 }
 
 std::string agent_of_mpirun() {
-  const std::string given = mpi_parameter("plm_rsh_agent");
+  std::string given = mpi_parameter("plm_rsh_agent");
   const std::vector<std::string> agent = remote_agent();
   if (!is_ssh(agent) || !is_program(agent[0]) || (agents_of_environment().empty() && is_named_elsewhere()))
     return given;
