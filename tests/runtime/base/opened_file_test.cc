@@ -17,6 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/input_file.h"
+#include "runtime/base/local_name.h"
 #include "runtime/base/new_file.h"
 #include "tests/support/temporary_directory.h"
 
@@ -67,6 +68,28 @@ TEST_F(OpenedFileTest, DataMayBeLinksButNothingIsWrittenThroughOne) {
 }
 
 // Who owns a file may read it, and change it, whatever its permissions are.
+// It ends a run with another status than a full disk, so that nobody begins it again.
+TEST_F(OpenedFileTest, WhatAnotherStartWouldMeetAgainIsAnUnusablePlace) {
+  write_file_atomically(in("file"), "");
+  fs::create_directory(in("directory"));
+  fs::create_directory_symlink(in("directory"), in("link"));
+  fs::create_hard_link(in("file"), in("second_name"));
+  EXPECT_THROW(open_kept_file(in("link")), UnusablePlace);
+  EXPECT_THROW(open_kept_file(in("second_name")), UnusablePlace);
+  for (const char* name : {"link", "file", "nowhere"})
+    EXPECT_THROW(HeldDirectory{in(name)}, UnusablePlace) << name;
+
+  const HeldDirectory held(in("directory"));
+  const std::string path = held.file("x");
+  EXPECT_THROW(held.throw_named(UnusablePlace(path)), UnusablePlace);
+  try {
+    held.throw_named(IoError(path + " is full"));
+  } catch (const IoError& error) {
+    EXPECT_EQ(dynamic_cast<const UnusablePlace*>(&error), nullptr);
+    EXPECT_EQ(error.what(), in("directory") + "/x is full");
+  }
+}
+
 TEST_F(OpenedFileTest, AnotherUsersFileIsNotGoneOnWith) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give a file to another user";
   write_file_atomically(in("log"), std::string_view("kept"));
