@@ -376,6 +376,30 @@ TEST_F(Launch, AnAgentThatAFileOfParametersNamesIsLeftToMpirun) {
   EXPECT_THAT(read_file(asked), testing::AllOf(HasSubstr("192.0.2.1"), testing::Not(HasSubstr("BatchMode"))));
 }
 
+// As an Open MPI has it that was built here, or is a module: beside its own mpirun.
+TEST_F(Launch, SoIsOneThatStandsBesideMpirunOrInAFileOfTheEnvironment) {
+  const std::string open_mpi = fresh("open_mpi"), asked = fresh("asked"), named = fresh("parameters");
+  make_directories(open_mpi + "/bin");
+  make_directories(open_mpi + "/etc");
+  script_at(open_mpi + "/bin/mpirun", "echo \"$@\" >> " + asked + "\nexit 1\n");
+  const auto words_for_mpirun = [&] {
+    write_file_atomically(asked, "");
+    run_process({"/usr/bin/env", "HOME=" + fresh("home"), "PATH=" + open_mpi + "/bin:" + std::getenv("PATH"),
+                 "OMPI_MCA_mca_base_param_files=/none," + named, MOX_BINARY_DIR "/bin/mox", "launch",
+                 "--hosts", file_of("192.0.2.1 slots=1\n"), "--", script("failing", "exit 1\n")});
+    return read_file(asked);
+  };
+  const std::string agent = "plm_rsh_agent = blaunch\n";
+  EXPECT_THAT(words_for_mpirun(), HasSubstr("BatchMode=yes"));
+  write_file_atomically(open_mpi + "/etc/openmpi-mca-params.conf", agent);
+  EXPECT_THAT(words_for_mpirun(),
+              testing::AllOf(HasSubstr("--hostfile"), testing::Not(HasSubstr("BatchMode"))));
+  std::filesystem::remove(open_mpi + "/etc/openmpi-mca-params.conf");
+  write_file_atomically(named, agent);
+  EXPECT_THAT(words_for_mpirun(),
+              testing::AllOf(HasSubstr("--hostfile"), testing::Not(HasSubstr("BatchMode"))));
+}
+
 TEST_F(Launch, AJobThatWasAskedToStopIsNotStartedAgain) {
   const ProcessResult result = run_process(launch(
       {"-n", "2", "--max-restarts", "5"}, {"distributed_program", "--train_url=" + log_dir_,
