@@ -124,6 +124,15 @@ class JsonBuilder final : public nlohmann::json_sax<Json> {
   Json* named_ = nullptr;    // the value of the key that was read last
 };
 
+// Of a text whose bound is known to hold.
+template <typename Json>
+Json parse_bounded(std::string_view text, const std::string& name) {
+  JsonBuilder<Json> builder;
+  if (Json::sax_parse(text, &builder)) return builder.take();
+  const auto refused = nlohmann::json::parse(text);  // throws, and says why
+  throw DataError("'" + name + "' has a number that is too large");
+}
+
 }  // namespace internal
 
 // As Json::parse: throws Json::exception for what is no JSON, and DataError for numbers that no double holds
@@ -133,17 +142,14 @@ class JsonBuilder final : public nlohmann::json_sax<Json> {
 template <typename Json = nlohmann::json>
 Json parse_json(std::string_view text, const std::string& name = internal::kInnerText) {
   require_bounded_json(text, name);
-  internal::JsonBuilder<Json> builder;
-  if (Json::sax_parse(text, &builder)) return builder.take();
-  const auto refused = nlohmann::json::parse(text);  // throws, and says why
-  throw DataError("'" + name + "' has a number that is too large");
+  return internal::parse_bounded<Json>(text, name);
 }
 
 // The same where the values may take `times` the text at most (bounded_json.h), and no mebibyte beside it.
 template <typename Json = nlohmann::json>
 Json parse_json(std::string_view text, const std::string& name, size_t times) {
   require_bounded_json(text, name, times);
-  return parse_json<Json>(text, name);
+  return internal::parse_bounded<Json>(text, name);
 }
 
 // Discarded (is_discarded()) where parse_json would throw Json::exception.

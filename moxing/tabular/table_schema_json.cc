@@ -109,8 +109,7 @@ std::string TableSchema::to_json() const {
 TableSchema TableSchema::from_json(std::string_view text, const std::string& origin) {
   auto schema = std::make_shared<internal::TableSchemaContent>();
   try {
-    require_bounded_json(text, origin, kMostTimes);
-    const auto json = parse_json(text, origin);
+    const auto json = parse_json(text, origin, kMostTimes);
     if (const int version = whole_number<int>(json.at("version")); version != kSchemaVersion)
       throw DataError(fmt::format("version {}, which a newer moxing has written", version));
     schema->task = one_of(json.at("task"), "regression", TableTask::kRegression, "classification",

@@ -136,8 +136,7 @@ StateFile decode_state_file(std::string_view text, const std::string& path) {
     const bool has_state = state_begin != json.npos;
     // Without the comma before the state, which is kept as it is written.
     const std::string before_state = has_state ? json.substr(0, state_begin - 1) + "}" : json;
-    require_bounded_json(before_state, path, kMostTimes);
-    const Json body = parse_json<Json>(before_state, path);
+    const Json body = parse_json<Json>(before_state, path, kMostTimes);
     if (body.at("format") != "moxing checkpoint" || body.at("version") != kVersion)
       throw DataError(
           fmt::format("'{}' is of format {} version {}; this program reads version {} of \"moxing "
