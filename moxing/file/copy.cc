@@ -59,8 +59,12 @@ void require_two(const Url& from, const Url& to) {
 CopyReport end_of(CopyRun& run) {
   run.workers.wait();
   run.show_progress(true);
-  const std::vector<std::string> missing = run.what_is_missing();
+  std::vector<std::string> missing = run.what_is_missing();
   const CopyReport report = run.report();
+  // A file that got lost on its way must not look like one that has arrived.
+  if (missing.empty() && report.files != run.files_found())
+    missing.push_back(
+        "files of which neither arrival nor failure was reported, which is a fault of the copy");
   if (missing.empty()) return report;
   const size_t shown = std::min(missing.size(), kMostNamesShown);
   std::string text =

@@ -209,6 +209,7 @@ void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> par
   shared->part = std::move(part);
   shared->end = std::move(end);
   shared->left = count;
+  if (count == 0) shared->end(nullptr);
   for (int64_t index = count - 1; index >= 0; --index) {
     workers.add_first([shared, index] {
       if (!shared->failed()) {

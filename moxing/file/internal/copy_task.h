@@ -114,7 +114,8 @@ void download_in_one(CopyRun& run, const CopyItem& item, std::optional<s3::HttpA
 void write_whole(const CopyItem& item, std::string_view content, bool durable);
 
 // Calls `part(index)` for each index below `count` on the workers, before what they have to do else, then
-// `end` once: with nothing, or with the first exception, after which no further part is begun.
+// `end` once: with nothing, or with the first exception, after which no further part is begun. Without any
+// part `end` is called at once.
 void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> part,
                std::function<void(std::exception_ptr)> end);
 

@@ -109,6 +109,12 @@ struct RangedDownload {
 void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int attempt) {
   const auto info = run->client->head_with_checksum(object_name(item.from), run->options.stop);
   if (!info) throw NotFound(fmt::format("no object '{}'", to_string(item.from)));
+  if (info->size <= kSingleRequest) {
+    // It was longer when it was listed. An empty one would have no range, and so no end.
+    CopyItem shorter = item;
+    shorter.source->length = info->size;
+    return download_in_one(*run, shorter);
+  }
   const auto part_size = parts_behind_etag(*run->client, object_name(item.from), *info, run->options.stop);
   const auto job = std::make_shared<RangedDownload>(run, item, *info, part_size);
   job->file.begin(fmt::format("{} {} {} {}", to_string(item.from), info->etag, info->size, job->range),

@@ -65,6 +65,45 @@ TEST_F(ChangedObjects, ThatHaveGrownAreNotCopied) {
   EXPECT_TRUE(grown);
 }
 
+// Of a file that one request was too small for when it was looked at, nothing is left when its turn comes.
+TEST_F(ChangedObjects, ThatHaveBecomeEmptyAreCopiedSo) {
+  store_.server.put("bucket", "a", std::string(kBeyondOneRequest, 'a'));
+  store_.proxy.set_plan([&](const std::string& operation, int64_t number) -> testing_store::Happening {
+    if (operation == "HeadObject" && number == 1) store_.server.put("bucket", "a", "");
+    return {};
+  });
+  EXPECT_EQ(copy("s3://bucket/a", directory_.file("a")).files, 1);
+  EXPECT_EQ(stat(directory_.file("a")).length, 0);
+  EXPECT_FALSE(exists(directory_.file("a.moxing.part")));
+}
+
+class ChangedFiles : public ChangedObjects {
+ protected:
+  // Copies a file that has `now` once the store has been asked for its destination.
+  void copy_changed(const std::string& before, const std::string& now) {
+    const std::string path = directory_.file("a");
+    write(path, before);
+    store_.proxy.set_plan([&](const std::string& operation, int64_t number) -> testing_store::Happening {
+      if (operation == "HeadObject" && number == 0) write(path, now);
+      return {};
+    });
+    EXPECT_EQ(copy(path, "s3://bucket/a").files, 1);
+    const auto arrived = store_.server.content("bucket", "a");
+    EXPECT_TRUE(arrived && *arrived == now);
+    EXPECT_EQ(store_.server.uploads_under_way(), 0);
+  }
+};
+
+TEST_F(ChangedFiles, ThatHaveBecomeEmptyAreCopiedSo) {
+  copy_changed(std::string(kBeyondOneRequest, 'a'), "");
+  EXPECT_EQ(store_.server.requests_of("CreateMultipartUpload"), 0);
+}
+
+TEST_F(ChangedFiles, ThatHaveGrownGoInParts) {
+  copy_changed("abc", std::string(kBeyondOneRequest, 'b'));
+  EXPECT_EQ(store_.server.requests_of("CompleteMultipartUpload"), 1);
+}
+
 // The refusal of a condition is longer than a few bytes at the end that were asked for.
 TEST_F(ChangedObjects, AreNoticedInShortReads) {
   const size_t size = (16 << 20) + 3;

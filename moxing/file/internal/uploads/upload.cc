@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "moxing/file/internal/copy_task.h"
@@ -84,17 +85,17 @@ void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item) {
   if (item.to.path.size() > 1024)
     throw InvalidArgument(fmt::format("the key '{}...' has {} bytes; a store takes at most 1024",
                                       item.to.path.substr(0, 60), item.to.path.size()));
-  require_object_size(item.source->length, item.from.path);
-  if (item.source->length <= kSingleRequest) {
-    const SteadyFile file(item.from.path);
-    const CopyRun::Memory memory(*run, file.size());
-    const std::string content = file.read(0, file.size());
-    file.require_unchanged();
-    run->client->put(object_name(item.to), content, run->md5s.digest(content), run->options.stop);
-    run->sent(file.size());
-    return run->arrived(file.size(), false, true);
-  }
-  std::make_shared<PartsUpload>(run, item, std::make_unique<SteadyFile>(item.from.path))->begin();
+  // It may have another size than when it was listed, and be empty, of which no upload in parts can be made.
+  auto file = std::make_unique<SteadyFile>(item.from.path);
+  const int64_t size = file->size();
+  require_object_size(size, item.from.path);
+  if (size > kSingleRequest) return std::make_shared<PartsUpload>(run, item, std::move(file))->begin();
+  const CopyRun::Memory memory(*run, size);
+  const std::string content = file->read(0, size);
+  file->require_unchanged();
+  run->client->put(object_name(item.to), content, run->md5s.digest(content), run->options.stop);
+  run->sent(size);
+  run->arrived(size, false, true);
 }
 
 namespace {
