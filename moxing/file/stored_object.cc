@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "moxing/file/file.h"
-#include "moxing/file/internal/copy_task.h"
 #include "moxing/file/internal/object_name.h"
 #include "moxing/file/internal/part_sizes.h"
+#include "moxing/file/internal/parts/parts_behind_etag.h"
 #include "moxing/file/internal/store.h"
 #include "moxing/file/internal/url.h"
 #include "runtime/base/error.h"
@@ -26,19 +28,25 @@ StoredObject find_object(s3::Client& client, const std::string& url, bool with_c
   throw NotFound(fmt::format("no object '{}'{}", name, internal::absent_bucket(place)));
 }
 
-ArrivingContent::ArrivingContent(s3::Client& client, const StoredObject& object)
-    : name_(object.name.shown()),
-      check_(std::make_unique<internal::ContentCheck>(
-          object.info, internal::parts_behind_etag(client, object.name, object.info, {}))) {}
+ArrivingContent::ArrivingContent(std::shared_ptr<s3::Client> client, StoredObject object)
+    : client_(std::move(client)), object_(std::move(object)) {
+  // What has come is gone, and cannot be compared again if the sizes of several parts were guessed wrong.
+  const bool would_guess = internal::parts_in_etag(object_.info.etag) > 1;
+  if (!would_guess || !object_.info.checksum)
+    part_size_ = internal::parts_behind_etag(*client_, object_.name, object_.info, {});
+  check_ = std::make_unique<internal::ContentCheck>(object_.info, part_size_);
+}
 
 ArrivingContent::~ArrivingContent() = default;
 
 void ArrivingContent::add(std::string_view bytes) { check_->update(bytes); }
 
 void ArrivingContent::finish() {
-  if (!check_->finish())
-    throw DataError(
-        fmt::format("'{}' has arrived with another content than its {} says", name_, check_->promise()));
+  if (check_->finish()) return;
+  if (part_size_ && internal::other_parts_behind_etag(*client_, object_.name, object_.info, *part_size_, {}))
+    return;  // the guess was wrong, and nothing else says what the content is
+  throw DataError(fmt::format("'{}' has arrived with another content than its {} says", object_.name.shown(),
+                              check_->promise()));
 }
 
 }  // namespace mox::file

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,12 +31,11 @@ struct StoredObject {
 StoredObject find_object(s3::Client& client, const std::string& url, bool with_checksum);
 
 // The content of an object that comes in order, piece by piece, against what the store has said of it: its
-// ETag where it is known of which parts that was made (the store may be asked), else its checksum, if
-// it has one.
+// checksum, or its ETag where it is known of which parts that was made (the store may be asked).
 class ArrivingContent {
  public:
   // `object`: found with its checksum.
-  ArrivingContent(s3::Client& client, const StoredObject& object);
+  ArrivingContent(std::shared_ptr<s3::Client> client, StoredObject object);
   ~ArrivingContent();
 
   void add(std::string_view bytes);
@@ -43,7 +43,9 @@ class ArrivingContent {
   void finish();
 
  private:
-  std::string name_;  // for people
+  std::shared_ptr<s3::Client> client_;
+  StoredObject object_;
+  std::optional<int64_t> part_size_;  // by which its ETag is compared
   std::unique_ptr<internal::ContentCheck> check_;
 };
 

@@ -7,6 +7,7 @@
 #include "moxing/file/internal/descriptor.h"
 #include "moxing/file/internal/object_name.h"
 #include "moxing/file/internal/part_sizes.h"
+#include "moxing/file/internal/parts/parts_behind_etag.h"
 #include "moxing/file/internal/small/small_downloads.h"
 #include "moxing/file/internal/store.h"
 #include "moxing/file/s3/etag.h"
@@ -67,6 +68,7 @@ bool is_same(CopyRun& run, const CopyItem& item) {
     const auto size = parts_behind_etag(*run.client, object_name(object), *found, run.options.stop);
     if (!size) return false;
     part_size = *size;
+    info = *found;
   } else if (!s3::is_md5(info.etag)) {
     return false;
   }
@@ -74,7 +76,20 @@ bool is_same(CopyRun& run, const CopyItem& item) {
   const Descriptor file = open_ordinary_file(local.path);
   for (int64_t at = 0; at < info.size; at += kRange)
     hasher.update(read_fully_at(file.get(), at, std::min(kRange, info.size - at), local.path));
-  return hasher.finish() == info.etag;
+  if (hasher.finish() == info.etag) return true;
+  // Its parts may differ in size. The last one tells most of such objects from those that have other content,
+  // so that the store is not asked for each part of these.
+  const int64_t count = parts_in_etag(info.etag);
+  if (count <= 1) return false;
+  const int64_t last =
+      run.client->size_of_part(object_name(object), static_cast<int>(count), run.options.stop);
+  if (last == info.size - (count - 1) * part_size) return false;
+  return compare_by_other_parts(
+             *run.client, object_name(object), info, part_size,
+             [&](int64_t offset, int64_t length) {
+               return read_fully_at(file.get(), offset, length, local.path);
+             },
+             run.options.stop) == ContentIs::kAsSaid;
 }
 
 }  // namespace
@@ -223,22 +238,6 @@ void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> par
       if (--shared->left == 0) shared->end(shared->error);
     });
   }
-}
-
-std::optional<int64_t> parts_behind_etag(s3::Client& client, const s3::ObjectName& object,
-                                         const s3::ObjectInfo& info, std::stop_token stop) {
-  if (info.encrypted) return std::nullopt;
-  if (s3::is_md5(info.etag)) return 0;
-  const int64_t count = parts_in_etag(info.etag);
-  if (count == 0) return std::nullopt;
-  const auto fits = [&](int64_t size) {
-    return size > 0 && std::max<int64_t>(1, count_of_parts(info.size, size)) == count;
-  };
-  if (fits(info.part_size)) return info.part_size;
-  const int64_t first =
-      count == 1 ? std::max<int64_t>(1, info.size) : client.size_of_first_part(object, stop);
-  if (fits(first)) return first;
-  return std::nullopt;
 }
 
 void copy_file(const std::shared_ptr<CopyRun>& run, CopyItem item) {

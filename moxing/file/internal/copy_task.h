@@ -123,9 +123,4 @@ void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> par
 std::string download_to_memory(s3::Client& client, const s3::ObjectName& object, const s3::ObjectInfo& info);
 void upload_from_memory(s3::Client& client, const s3::ObjectName& object, std::string_view content);
 
-// The size of the parts of which an object's ETag was made: 0 for a plain MD5; nothing if the ETag says
-// nothing about the content.
-std::optional<int64_t> parts_behind_etag(s3::Client& client, const s3::ObjectName& object,
-                                         const s3::ObjectInfo& info, std::stop_token stop);
-
 }  // namespace mox::file::internal

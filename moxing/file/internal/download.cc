@@ -8,6 +8,7 @@
 #include "moxing/file/internal/object_name.h"
 #include "moxing/file/internal/part_file.h"
 #include "moxing/file/internal/part_sizes.h"
+#include "moxing/file/internal/parts/parts_behind_etag.h"
 #include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -86,8 +87,13 @@ struct RangedDownload {
 
   // Then nothing has to be read again for the ETag.
   bool ranges_are_parts() const { return part_size == range; }
-  bool has_its_content() {
-    return ranges_are_parts() ? s3::etag_of_parts(md5s) == info.etag : check.finish();
+  ContentIs content() {
+    if (!checks()) return ContentIs::kUnknown;
+    if (ranges_are_parts() ? s3::etag_of_parts(md5s) == info.etag : check.finish()) return ContentIs::kAsSaid;
+    if (!part_size) return ContentIs::kAnother;
+    return compare_by_other_parts(
+        *run->client, object, info, *part_size,
+        [this](int64_t offset, int64_t length) { return file.read(offset, length); }, run->options.stop);
   }
   bool checks() const { return check.is_possible() && run->options.verify == Verify::kChecksum; }
 
@@ -124,7 +130,8 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
       [job, attempt](const std::exception_ptr& error) {
         try {
           if (error) std::rethrow_exception(error);
-          if (job->checks() && !job->has_its_content()) {
+          const ContentIs content = job->content();
+          if (content == ContentIs::kAnother) {
             job->file.discard();
             if (attempt < kMostDownloads) {
               job->run->workers.add_first([run = job->run, item = job->item, attempt] {
@@ -141,7 +148,7 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
           }
           job->file.publish(job->run->options.durable);
           job->run->arrived(job->info.size, false,
-                            job->checks() || job->run->options.verify == Verify::kSize);
+                            content == ContentIs::kAsSaid || job->run->options.verify == Verify::kSize);
         } catch (const s3::StoreError& refused) {
           // What is there is of another object.
           if (refused.status() == s3::kChangedStatus) job->file.discard();
@@ -173,6 +180,12 @@ void download_in_one(CopyRun& run, const CopyItem& item, std::optional<s3::HttpA
       EtagHasher hasher(*part_size);
       hasher.update(content);
       checked = hasher.finish() == info.etag;
+      if (checked) break;
+      const ContentIs found = compare_by_other_parts(
+          *run.client, object, info, *part_size,
+          [&](int64_t offset, int64_t length) { return content.substr(offset, length); }, run.options.stop);
+      if (found == ContentIs::kUnknown) break;
+      checked = found == ContentIs::kAsSaid;
       if (!checked && attempt == kMostDownloads)
         throw DataError(fmt::format("'{}' has arrived with another content than its ETag {} says",
                                     to_string(item.from), info.etag));
@@ -231,7 +244,9 @@ std::string download_to_memory(s3::Client& client, const s3::ObjectName& object,
   if (failure) std::rethrow_exception(failure);
   ContentCheck check(info, part_size);
   if (check.is_possible()) check.update(content);
-  if (!check.finish())
+  if (check.finish()) return content;
+  const auto read = [&](int64_t offset, int64_t length) { return content.substr(offset, length); };
+  if (!part_size || compare_by_other_parts(client, object, info, *part_size, read, {}) == ContentIs::kAnother)
     throw DataError(fmt::format("'{}' has arrived with another content than its {} says", object.shown(),
                                 check.promise()));
   return content;

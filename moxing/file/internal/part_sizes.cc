@@ -31,14 +31,18 @@ int64_t parts_in_etag(std::string_view etag) {
              : 0;
 }
 
+int64_t EtagHasher::size_of_this_part() const {
+  return part_sizes_.empty() ? part_size_ : part_sizes_.at(parts_.size());
+}
+
 void EtagHasher::update(std::string_view bytes) {
   if (part_size_ == 0) return md5_.update(bytes);
   while (!bytes.empty()) {
-    const size_t piece = std::min<int64_t>(part_size_ - in_part_, bytes.size());
+    const size_t piece = std::min<int64_t>(size_of_this_part() - in_part_, bytes.size());
     md5_.update(bytes.substr(0, piece));
     bytes.remove_prefix(piece);
     in_part_ += piece;
-    if (in_part_ == part_size_) {
+    if (in_part_ == size_of_this_part()) {
       parts_.push_back(md5_.finish());
       in_part_ = 0;
     }
@@ -55,6 +59,14 @@ ContentCheck::ContentCheck(const s3::ObjectInfo& info, std::optional<int64_t> pa
     : said_etag_(info.etag), said_checksum_(info.checksum) {
   if (part_size)
     etag_.emplace(*part_size);
+  else if (said_checksum_)
+    checksum_.emplace(said_checksum_.kind);
+}
+
+ContentCheck::ContentCheck(const s3::ObjectInfo& info, const std::vector<int64_t>& part_sizes)
+    : said_etag_(info.etag), said_checksum_(info.checksum) {
+  if (!part_sizes.empty())
+    etag_.emplace(part_sizes);
   else if (said_checksum_)
     checksum_.emplace(said_checksum_.kind);
 }

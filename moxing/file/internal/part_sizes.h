@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "moxing/file/s3/client.h"
@@ -33,15 +34,20 @@ inline int64_t count_of_parts(int64_t size, int64_t part_size) { return (size + 
 // The number of parts that an ETag tells of ("...-12"); 0 for any other.
 int64_t parts_in_etag(std::string_view etag);
 
-// The ETag of content that comes in order, piece by piece. `part_size` 0: a plain MD5.
+// The ETag of content that comes in order, piece by piece, and has parts of one size (0: a plain MD5) or of
+// the sizes that are given for each.
 class EtagHasher {
  public:
   explicit EtagHasher(int64_t part_size) : part_size_(part_size) {}
+  explicit EtagHasher(std::vector<int64_t> part_sizes) : part_size_(-1), part_sizes_(std::move(part_sizes)) {}
   void update(std::string_view bytes);
   std::string finish();
 
  private:
-  const int64_t part_size_;
+  int64_t size_of_this_part() const;
+
+  const int64_t part_size_;  // of all but the last
+  const std::vector<int64_t> part_sizes_;
   int64_t in_part_ = 0;
   s3::Md5 md5_;
   std::vector<std::string> parts_;
@@ -52,6 +58,8 @@ class EtagHasher {
 class ContentCheck {
  public:
   ContentCheck(const s3::ObjectInfo& info, std::optional<int64_t> part_size);
+  // `part_sizes`: of each; none: unknown.
+  ContentCheck(const s3::ObjectInfo& info, const std::vector<int64_t>& part_sizes);
   bool is_possible() const { return etag_ || checksum_; }
   void update(std::string_view bytes);
   bool finish();                // whether it was that content

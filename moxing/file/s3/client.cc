@@ -111,14 +111,15 @@ Client::Call Client::whole_object(const ObjectName& object, int64_t most_bytes) 
   return call;
 }
 
-int64_t Client::size_of_first_part(const ObjectName& object, std::stop_token stop) {
+int64_t Client::size_of_part(const ObjectName& object, int number, std::stop_token stop) {
+  Call call{.operation = "HeadObject", .method = "HEAD", .object = object};
+  call.query = {{"partNumber", std::to_string(number)}};
   try {
-    const HttpResponse response =
-        send({.operation = "HeadObject", .method = "HEAD", .object = object, .query = {{"partNumber", "1"}}},
-             stop);
+    const HttpResponse response = send(call, stop);
     if (response.status != 206) return 0;  // the whole object
     return number_in(response.header("content-length"), 0);
-  } catch (const StoreError&) {
+  } catch (const StoreError& error) {
+    if (is_away(error)) throw;  // another time it may say it
     return 0;
   }
 }

@@ -63,8 +63,8 @@ class Client {
   std::optional<ObjectInfo> head(const ObjectName& object, std::stop_token stop = {});
   // With its checksum, which may need the right to use the key that it is encrypted with: for who reads it.
   std::optional<ObjectInfo> head_with_checksum(const ObjectName& object, std::stop_token stop = {});
-  // The size of the first part of an object that was uploaded in parts; 0 if the store does not say.
-  int64_t size_of_first_part(const ObjectName& object, std::stop_token stop = {});
+  // The size of a part (from 1) of an object that was uploaded in parts; 0 if the store does not say.
+  int64_t size_of_part(const ObjectName& object, int number, std::stop_token stop = {});
 
   // The whole object, which must not be longer than `most_bytes`; checked where it tells its content.
   std::string get(const ObjectName& object, int64_t most_bytes, ObjectInfo* info = nullptr,

@@ -34,7 +34,7 @@ ForwardObject::ForwardObject(const std::string& url, int64_t ahead) : place_(std
     return;
   }
   place_->file = StreamedFile::of(url, object.info.size, object.info.etag);
-  if (ahead > 0) place_->check.emplace(*client, object);
+  if (ahead > 0) place_->check.emplace(client, object);
 }
 
 ForwardObject::~ForwardObject() = default;

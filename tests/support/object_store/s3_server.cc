@@ -324,10 +324,10 @@ Answer S3Server::get_object(const Call& call) {
     answer.headers.emplace_back("x-obs-object-type", "Appendable");
     answer.headers.emplace_back("x-obs-next-append-position", std::to_string(object.content->size()));
   }
-  if (get(call.query, "partNumber") == "1") {
+  if (has(call.query, "partNumber")) {
+    answer.content = part_of(object, std::atoi(get(call.query, "partNumber").c_str()));
+    if (!answer.content) return refusal(416, "InvalidPartNumber");
     answer.status = 206;
-    const size_t length = object.first_part ? static_cast<size_t>(object.first_part) : object.content->size();
-    answer.content = std::make_shared<const std::string>(object.content->substr(0, length));
   }
   return answer;
 }

@@ -37,6 +37,7 @@ class S3Server {
     bool sends_etags = true;
     size_t claimed_size = 0;
     bool lists_by_first_version = false, refuses_listings = false;
+    bool tells_first_part_alone = false;
     Parameters encryption{}, checksums{};
   };
   explicit S3Server(Options options);
@@ -68,7 +69,8 @@ class S3Server {
 
   // Listings know ListObjects alone: list-type and encoding-type are not heard, as with Huawei's OBS.
   void set_lists_by_first_version(bool first);
-  void set_refuses_listings(bool refuses);  // for want of the right to list
+  void set_refuses_listings(bool refuses);         // for want of the right to list
+  void set_tells_first_part_alone(bool first);     // to who asks for parts of an object by their numbers
   // These headers are in the answers for objects, whose ETags are no MD5s then.
   void set_encryption(Parameters headers);
   // These are in the answers of GET and HEAD to who asks for checksums; the value "computed" becomes what the
@@ -80,8 +82,8 @@ class S3Server {
     std::shared_ptr<const std::string> content;
     std::string etag;
     std::time_t mtime = 0;
-    Parameters metadata;  // x-amz-meta-*
-    int64_t first_part = 0;
+    Parameters metadata;        // x-amz-meta-*
+    std::vector<size_t> parts;  // their sizes; none: it was made in one piece
     bool appendable = false;
   };
   struct Upload {
@@ -112,6 +114,8 @@ class S3Server {
   Answer list_parts(const Call& call);
   Answer upload_call(const Call& call);
   Answer complete(const Call& call);
+  // From 1; nothing if it is not told.
+  std::shared_ptr<const std::string> part_of(const Object& object, int number) const;
   void count(const std::string& operation, int64_t bytes = 0);
   // As headers and documents have it.
   std::string written(const std::string& etag) const;

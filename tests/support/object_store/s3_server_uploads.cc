@@ -1,7 +1,9 @@
 // Uploads in parts of the tests' object store.
 #include <fmt/format.h>
 
+#include <numeric>
 #include <pugixml.hpp>
+#include <utility>
 
 #include "tests/support/object_store/s3_server.h"
 
@@ -10,6 +12,20 @@ namespace mox::testing_store {
 void S3Server::set_meets_copy_conditions(bool meets) {
   const std::lock_guard lock(mutex_);
   options_.meets_copy_conditions = meets;
+}
+
+void S3Server::set_tells_first_part_alone(bool first) {
+  const std::lock_guard lock(mutex_);
+  options_.tells_first_part_alone = first;
+}
+
+std::shared_ptr<const std::string> S3Server::part_of(const Object& object, int number) const {
+  if (number == 1 && object.parts.empty()) return object.content;
+  if (number < 1 || std::cmp_greater(number, object.parts.size())) return nullptr;
+  if (number > 1 && options_.tells_first_part_alone) return nullptr;
+  const auto part = object.parts.begin() + (number - 1);
+  const size_t offset = std::accumulate(object.parts.begin(), part, size_t{0});
+  return std::make_shared<const std::string>(object.content->substr(offset, *part));
 }
 
 Answer S3Server::upload_call(const Call& call) {
@@ -50,8 +66,8 @@ Answer S3Server::complete(const Call& call) {
   if (!document.load_buffer(call.request.body.data(), call.request.body.size()))
     return refusal(400, "MalformedXML");
   std::string content, md5s;
-  int count_of_parts = 0, last = 0;
-  int64_t first_part = 0, size_before = 0;
+  int last = 0;
+  std::vector<size_t> sizes;
   for (const pugi::xml_node& listed : document.child("CompleteMultipartUpload").children("Part")) {
     const int number = listed.child("PartNumber").text().as_int();
     const auto part = upload.parts.find(number);
@@ -59,19 +75,18 @@ Answer S3Server::complete(const Call& call) {
     if (part == upload.parts.end() || (etag != written(part->second.etag) && etag != part->second.etag))
       return refusal(400, "InvalidPart");
     if (number <= last) return refusal(400, "InvalidPartOrder");
-    if (count_of_parts && size_before < options_.smallest_part) return refusal(400, "EntityTooSmall");
+    if (!sizes.empty() && std::cmp_less(sizes.back(), options_.smallest_part))
+      return refusal(400, "EntityTooSmall");
     last = number;
-    size_before = static_cast<int64_t>(part->second.content->size());
-    if (!count_of_parts) first_part = size_before;
-    ++count_of_parts;
+    sizes.push_back(part->second.content->size());
     content += *part->second.content;
     md5s += bytes_of_hex(part->second.etag);
   }
-  if (!count_of_parts) return refusal(400, "MalformedXML");
+  if (sizes.empty()) return refusal(400, "MalformedXML");
   Object object = made_of(std::move(content), md5_of(md5s), call);
-  object.etag += fmt::format("-{}", count_of_parts);
+  object.etag += fmt::format("-{}", sizes.size());
   object.metadata = upload.metadata;
-  object.first_part = first_part;
+  object.parts = std::move(sizes);
   const std::string etag = object.etag;
   buckets_[call.bucket][call.key] = std::move(object);
   uploads_.erase(id);

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <thread>
 
+#include "moxing/file/store_client.h"
 #include "moxing/file/streams/streamed_file.h"
 #include "runtime/base/error.h"
+#include "tests/moxing/file/put_in_parts.h"
 #include "tests/moxing/file/store_fixture.h"
 #include "tests/support/message_of.h"
 
@@ -136,6 +138,28 @@ TEST_F(ForwardObjectTest, WhatChangesMeanwhileIsAnErrorWithBothEtags) {
                 AllOf(HasSubstr("'s3://bucket/large' has changed"), HasSubstr(before),
                       HasSubstr(stat("s3://bucket/large").etag)));
   }
+}
+
+// Whose ETag says nothing of content that is gone by then; a checksum does.
+TEST_F(ForwardObjectTest, OfPartsThatDifferInSizeIsGood) {
+  const s3::ObjectName name{.bucket = "bucket", .key = "large"};
+  const std::string content = put_in_parts(*store_client(), name, {6 << 20, 7 << 20, 5 << 20});
+  for (const char* checksum : {"", "x-amz-checksum-sha256"}) {
+    if (*checksum) store_.server.set_checksums({{checksum, "computed"}});
+    ForwardObject object("s3://bucket/large", 2 * kOneMebibyte);
+    EXPECT_TRUE(rest_of(object, 500'000) == content);
+  }
+  make_first_faulty(Fault::kDamagedBody);
+  ForwardObject object("s3://bucket/large", 2 * kOneMebibyte);
+  EXPECT_THAT(message_of<DataError>([&] { rest_of(object, 500'000); }), HasSubstr("than its SHA-256"));
+}
+
+TEST_F(ForwardObjectTest, OfPartsOfOneSizeIsComparedWithItsEtag) {
+  const s3::ObjectName name{.bucket = "bucket", .key = "large"};
+  put_in_parts(*store_client(), name, {6 << 20, 6 << 20, 5 << 20});
+  make_first_faulty(Fault::kDamagedBody);
+  ForwardObject object("s3://bucket/large", 2 * kOneMebibyte);
+  EXPECT_THAT(message_of<DataError>([&] { rest_of(object, 500'000); }), HasSubstr("than its ETag"));
 }
 
 TEST_F(ForwardObjectTest, WhatIsNoObjectIsNamed) {
