@@ -17,6 +17,7 @@ namespace mox::file {
 namespace {
 
 using testing::HasSubstr;
+using testing_store::Fault;
 using testing_store::Happening;
 
 class SharedUploads : public testing::Test {
@@ -100,6 +101,29 @@ TEST_F(SharedUploads, OfAnotherProcessAreNotEndedByACancelledOne) {
   store_.proxy.set_plan({});
   EXPECT_GT(copy(here_, url_).continued_bytes, 0);
   expect_arrived();
+}
+
+// A begin that was asked for twice may have left an upload that nobody knows, which is looked for.
+TEST_F(SharedUploads, AreBegunTwiceWhereTheyAreNotListed) {
+  store_.server.set_refuses_upload_listings(true);
+  store_.proxy.set_plan([](const std::string& operation, int64_t number) -> Happening {
+    const bool is_first = operation == "CreateMultipartUpload" && number == 0;
+    return {is_first ? Fault::kStatus503 : Fault::kNone};
+  });
+  copy(here_, url_);
+  expect_arrived();
+}
+
+TEST_F(SharedUploads, AreGoneOnWithWhereThoseBegunTwiceCannotBeEnded) {
+  store_.proxy.set_plan([this](const std::string& operation, int64_t number) -> Happening {
+    const bool is_first = operation == "CreateMultipartUpload" && number == 0;
+    if (is_first) other_->create_upload(key_, 8 << 20);
+    return {is_first || operation == "AbortMultipartUpload" ? Fault::kStatus500 : Fault::kNone};
+  });
+  copy(here_, url_);
+  store_.proxy.set_plan({});
+  EXPECT_TRUE(read(url_) == content_);
+  EXPECT_EQ(store_.server.uploads_under_way(), 1);
 }
 
 TEST_F(SharedUploads, AtOnceAllEndWell) {

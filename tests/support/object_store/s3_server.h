@@ -36,7 +36,7 @@ class S3Server {
     bool lists_other_etags = false, weak_etags = false, same_etags = false;
     bool sends_etags = true;
     size_t claimed_size = 0;
-    bool lists_by_first_version = false, refuses_listings = false;
+    bool lists_by_first_version = false, refuses_listings = false, refuses_upload_listings = false;
     bool tells_first_part_alone = false;
     Parameters encryption{}, checksums{};
   };
@@ -70,6 +70,7 @@ class S3Server {
   // Listings know ListObjects alone: list-type and encoding-type are not heard, as with Huawei's OBS.
   void set_lists_by_first_version(bool first);
   void set_refuses_listings(bool refuses);         // for want of the right to list
+  void set_refuses_upload_listings(bool refuses);  // as a store that has no such call
   void set_tells_first_part_alone(bool first);     // to who asks for parts of an object by their numbers
   // These headers are in the answers for objects, whose ETags are no MD5s then.
   void set_encryption(Parameters headers);

@@ -103,6 +103,7 @@ Answer S3Server::list_objects(const Call& call) {
 
 Answer S3Server::list_uploads(const Call& call) {
   count("ListMultipartUploads");
+  if (options_.refuses_upload_listings) return refusal(501, "NotImplemented");
   const std::string prefix = get(call.query, "prefix");
   const bool encodes = !options_.lists_by_first_version && get(call.query, "encoding-type") == "url";
   const auto shown = [&](const std::string& name) { return encodes ? encode_listed(name) : name; };

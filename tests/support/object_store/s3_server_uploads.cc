@@ -14,6 +14,10 @@ void S3Server::set_meets_copy_conditions(bool meets) {
   options_.meets_copy_conditions = meets;
 }
 
+void S3Server::set_refuses_upload_listings(bool refuses) {
+  const std::lock_guard lock(mutex_);
+  options_.refuses_upload_listings = refuses;
+}
 void S3Server::set_tells_first_part_alone(bool first) {
   const std::lock_guard lock(mutex_);
   options_.tells_first_part_alone = first;

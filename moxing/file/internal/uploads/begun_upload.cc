@@ -1,9 +1,14 @@
 #include "moxing/file/internal/uploads/begun_upload.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace mox::file::internal {
 namespace {
@@ -31,6 +36,19 @@ std::optional<BegunUpload::Parts> parts_that_arrived(s3::Client& client, const s
   }
 }
 
+// What cannot be ended costs room in the store, and is no reason to give up the upload that was begun.
+void end_unknown_uploads(s3::Client& client, const s3::ObjectName& object, const std::set<std::string>& known,
+                         std::stop_token stop) {
+  try {
+    for (const s3::ListedUpload& other : uploads_under_way(client, object, stop))
+      if (!known.contains(other.id)) client.abort(object, other.id);
+  } catch (const Error& failed) {
+    log_warning(
+        fmt::format("an upload in parts of '{}' whose begin was asked for twice may stay in the store: {}",
+                    object.shown(), failed.what()));
+  }
+}
+
 }  // namespace
 
 bool is_taken(const s3::StoreError& error) {
@@ -51,8 +69,7 @@ BegunUpload begin_upload(s3::Client& client, const s3::ObjectName& object, int64
     // An answer may have been lost: then there is an upload that nobody knows.
     std::set<std::string> known{upload.id};
     for (const s3::ListedUpload& other : before) known.insert(other.id);
-    for (const s3::ListedUpload& other : client.uploads_of(object, stop))
-      if (!known.contains(other.id)) client.abort(object, other.id);
+    end_unknown_uploads(client, object, known, stop);
   }
   return upload;
 }
