@@ -131,8 +131,7 @@ std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo
 
 void Client::begin_get(const ObjectName& object, int64_t size, std::function<void(HttpAttempt)> on_end,
                        std::stop_token stop) {
-  http_.begin(signed_request(whole_object(object, std::max(size, kLongestRefusal))), std::move(on_end),
-              std::move(stop));
+  begin(whole_object(object, std::max(size, kLongestRefusal)), std::move(on_end), std::move(stop));
 }
 
 std::string Client::md5_promised_by(const HttpAttempt& attempt, int64_t size) {

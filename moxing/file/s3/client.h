@@ -144,6 +144,9 @@ class Client {
   std::string get_same(const ObjectName& object, const ObjectInfo& known, ObjectInfo* info,
                        std::stop_token stop, std::optional<HttpAttempt> begun);
   HttpRequest signed_request(const Call& call);
+  // As HttpClient::begin: where the keys to sign with are not to be had for the moment, the attempt has
+  // failed, and `on_end` is called here.
+  void begin(const Call& call, std::function<void(HttpAttempt)> on_end, std::stop_token stop);
   // Why a HEAD was refused: its answer has no body, that of a GET says. Nothing if that was let through.
   std::optional<StoreRefusal> explanation_of(const Call& refused, std::stop_token stop);
   Place place_of(const std::string& bucket) const;
@@ -171,8 +174,9 @@ class Client {
   Credentials credentials_;
   bool credentials_known_ = false;
   std::chrono::system_clock::time_point credentials_expire_ = std::chrono::system_clock::time_point::max();
-  std::map<std::string, std::string> regions_;  // of buckets that are elsewhere
-  std::atomic<int64_t> clock_skew_s_{0};        // the store's clock minus ours
+  std::chrono::system_clock::time_point next_renewal_{};  // not before, after one that has failed
+  std::map<std::string, std::string> regions_;            // of buckets that are elsewhere
+  std::atomic<int64_t> clock_skew_s_{0};                  // the store's clock minus ours
   std::atomic<int64_t> repeated_{0};
 };
 

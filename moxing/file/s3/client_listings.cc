@@ -48,9 +48,8 @@ void Client::list(const ObjectName& prefix, const std::string& delimiter,
     call = page_call(prefix, delimiter, &page);
     const auto arrival = std::make_shared<std::promise<HttpAttempt>>();
     std::future<HttpAttempt> arriving = arrival->get_future();
-    http_.begin(
-        signed_request(call), [arrival](HttpAttempt attempt) { arrival->set_value(std::move(attempt)); },
-        stop);
+    begin(
+        call, [arrival](HttpAttempt attempt) { arrival->set_value(std::move(attempt)); }, stop);
     take_page(page);
     begun = arriving.get();
   }

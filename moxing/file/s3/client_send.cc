@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <exception>
+#include <utility>
 
 #include "moxing/file/s3/digest.h"
 #include "moxing/file/s3/internal/call.h"
@@ -15,6 +17,7 @@ namespace mox::file::s3 {
 namespace {
 
 constexpr auto kBeforeExpiry = std::chrono::minutes(5);
+constexpr auto kBetweenRenewals = std::chrono::seconds(10);  // that fail, while the keys are still good
 constexpr int kMostMends = 3;
 // SHA-256 of no bytes, which is what nearly all requests hold.
 constexpr const char* kSha256OfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -79,12 +82,20 @@ Client::Place Client::place_of(const std::string& bucket) const {
 
 Credentials Client::credentials() {
   const std::lock_guard lock(mutex_);
-  if (credentials_known_ && std::chrono::system_clock::now() + kBeforeExpiry < credentials_expire_)
-    return credentials_;
+  const auto now = std::chrono::system_clock::now();
+  const bool are_good = credentials_known_ && now < credentials_expire_;
+  if (are_good && (now + kBeforeExpiry < credentials_expire_ || now < next_renewal_)) return credentials_;
   if (auto found = local_credentials(options_)) {
     credentials_ = *std::move(found);
   } else if (options_.instance_metadata) {
-    TemporaryCredentials temporary = ask_instance_metadata();
+    TemporaryCredentials temporary;
+    try {
+      temporary = ask_instance_metadata();
+    } catch (const Error&) {
+      if (!are_good) throw;
+      next_renewal_ = now + kBetweenRenewals;
+      return credentials_;
+    }
     credentials_ = std::move(temporary.credentials);
     credentials_expire_ = parse_time(temporary.expiration);
   } else {
@@ -135,6 +146,16 @@ HttpRequest Client::signed_request(const Call& call) {
           .headers = std::move(request.headers),
           .body = call.body,
           .most_bytes = call.most_bytes};
+}
+
+void Client::begin(const Call& call, std::function<void(HttpAttempt)> on_end, std::stop_token stop) {
+  HttpRequest request;
+  try {
+    request = signed_request(call);
+  } catch (const TransportError&) {
+    return on_end({.request = {}, .response = {}, .failure = std::current_exception()});
+  }
+  http_.begin(std::move(request), std::move(on_end), std::move(stop));
 }
 
 bool Client::renews_credentials(const HttpRequest& request) {

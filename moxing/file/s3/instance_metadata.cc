@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "moxing/file/s3/client.h"
+#include "moxing/file/s3/retry.h"
 
 namespace mox::file::s3 {
 namespace {
@@ -17,6 +18,9 @@ std::string metadata_address() {
 
 std::string answer_of(HttpClient& http, const HttpRequest& request) {
   HttpResponse response = http.perform(request);
+  if (worth_repeating(response.status, ""))
+    throw TransportError(
+        fmt::format("the instance metadata service has answered with status {}", response.status), true);
   if (response.status != 200)
     throw IoError(
         fmt::format("the instance metadata service has answered with status {}; has the machine a role?",

@@ -10,6 +10,7 @@
 #include <future>
 #include <thread>
 
+#include "moxing/file/copy.h"
 #include "moxing/file/file.h"
 #include "moxing/file/s3/client.h"
 #include "runtime/base/error.h"
@@ -205,6 +206,68 @@ TEST(AnswersTest, TokensThatExpireAreReadAgain) {
     for (auto& each : reads) EXPECT_EQ(each.get(), "abc");
   }
   ::unsetenv("AWS_SHARED_CREDENTIALS_FILE");
+}
+
+// The keys of a cloud machine: its service answers every second time alone.
+class MachineKeys : public testing::Test {
+ protected:
+  MachineKeys() {
+    for (const char* name : {"ACCESS_KEY_ID", "SECRET_ACCESS_KEY"}) ::unsetenv(name);
+    for (const char* name : {"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"})
+      ::setenv(name, directory_.file("none").c_str(), 1);
+    auto options = server_.options();
+    ::setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", options.endpoint.c_str(), 1);
+    options.instance_metadata = true;
+    options.attempts = 10;
+    StoreFixture::use(options);
+  }
+  ~MachineKeys() override {
+    for (const char* name :
+         {"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT"})
+      ::unsetenv(name);
+  }
+  void answer(const httplib::Request& request, httplib::Response& response) {
+    if (request.path == "/latest/api/token" && ++asked_ % 2 == 0) response.status = 503;
+    if (request.path.ends_with("/security-credentials/role")) {
+      const auto end = std::chrono::system_clock::now() + std::chrono::seconds(good_for_s_);
+      response.set_content(
+          fmt::format(R"({{"AccessKeyId":"a","SecretAccessKey":"s","Token":"t","Expiration":"{}"}})",
+                      testing_store::iso_time(std::chrono::system_clock::to_time_t(end))),
+          "application/json");
+    } else if (request.path.ends_with("/security-credentials/")) {
+      response.set_content("role", "text/plain");
+    } else if (request.has_param("list-type")) {
+      // Two pages; what is asked for where the second one begins is there.
+      const bool is_last = request.has_param("continuation-token");
+      response.set_content(
+          fmt::format("<ListBucketResult><IsTruncated>{}</IsTruncated>{}<Contents><Key>d/{}"
+                      "</Key><Size>3</Size></Contents></ListBucketResult>",
+                      !is_last, is_last ? "" : "<NextContinuationToken>1</NextContinuationToken>",
+                      is_last ? "b" : "a"),
+          "application/xml");
+    } else {
+      response.set_content("abc", "application/octet-stream");
+    }
+  }
+
+  std::atomic<int> asked_{0}, good_for_s_{0};
+  TemporaryDirectory directory_;
+  const StoreFixture fixture_;  // whose variables would come first
+  const AnsweringServer server_{
+      [this](const httplib::Request& request, httplib::Response& response) { answer(request, response); }};
+};
+
+TEST_F(MachineKeys, AreAskedForAgainWhereTheServiceIsNotWell) {
+  good_for_s_ = -1;  // so that each request asks for others
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(read("s3://bucket/d/a"), "abc");
+  EXPECT_EQ(list_directory("s3://bucket/d", {.recursive = true}).size(), 2u);
+  EXPECT_EQ(copy_parallel("s3://bucket/d", directory_.file("to")).files, 2);
+}
+
+TEST_F(MachineKeys, AreUsedUntilTheyExpire) {
+  good_for_s_ = 200;  // others are wanted soon
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(read("s3://bucket/d/a"), "abc");
+  EXPECT_EQ(asked_, 2) << "not again at once";
 }
 
 // libcurl shows the whole of what it cannot use.
