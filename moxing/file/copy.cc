@@ -112,7 +112,8 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
   std::map<std::string, Stat> there;
   if (run->options.skip_same) {
     try {
-      for (DirectoryEntry& entry : store_of(to).list(to, true, run->options.stop))
+      // A store may have a file of this name, too.
+      for (DirectoryEntry& entry : store_of(to).list(as_directory(to), true, run->options.stop))
         if (!entry.stat.is_directory) there.emplace(std::move(entry.name), std::move(entry.stat));
     } catch (const NotFound&) {
     }
@@ -220,8 +221,8 @@ CopyReport copy_parallel(const std::string& from, const std::string& to, const C
   if (!found->is_directory) return copy(from, to, options);
   if (internal::lies_in(target, source))
     throw FailedPrecondition(fmt::format("copy_parallel: '{}' is, or lies in, '{}'", to, from));
-  const auto there = store_of(target).stat(target);
-  if (there && !there->is_directory && !target.remote)
+  const auto there = store_of(target).stat(as_directory(target));
+  if (there && !there->is_directory)
     throw FailedPrecondition(fmt::format("copy_parallel: '{}' is a file", to));
   if (!target.remote && source.remote) store_of(target).make_directories(target);
   if (!target.remote && !source.remote) internal::make_directory_like(source.path, target.path);
@@ -245,7 +246,7 @@ SyncReport sync(const std::string& from, const std::string& to, bool remove_othe
   SyncReport report{.copied = copy_parallel(from, to, options)};
   if (remove_others) report.removed = internal::remove_others(source, target, options.stop);
   // Where nothing is left in it, a store would not know the directory any more, and a copy from there fail.
-  if (report.removed > 0 && target.remote && !store_of(target).stat(target))
+  if (report.removed > 0 && target.remote && !store_of(target).stat(as_directory(target)))
     store_of(target).make_directories(target);
   return report;
 }

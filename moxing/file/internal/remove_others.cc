@@ -35,7 +35,8 @@ std::vector<Unwanted> unwanted_in(const Url& source, const Url& target, const st
   for (DirectoryEntry& entry : store_of(source).list(source, true, stop))
     (entry.stat.is_directory ? directories : files).insert(std::move(entry.name));
   std::vector<Unwanted> unwanted;
-  for (DirectoryEntry& entry : store_of(target).list(target, true, stop)) {
+  // A store may have a file of its name, too.
+  for (DirectoryEntry& entry : store_of(target).list(as_directory(target), true, stop)) {
     if (has_one_above(entry.name, links)) continue;  // which is elsewhere, even if the link itself is wanted
     const bool is_directory = entry.stat.is_directory;
     const bool leads_elsewhere = is_directory && is_link(join(target, entry.name));

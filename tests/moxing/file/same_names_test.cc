@@ -45,6 +45,26 @@ TEST_F(SameNames, TheDirectoryIsCopied) {
   EXPECT_EQ(sync(data_, here("to"), true).removed, 1);
 }
 
+TEST_F(SameNames, ADirectoryIsCopiedBesideAFile) {
+  const std::string to = "s3://bucket/to";
+  store_.server.put("bucket", "to", "file");
+  EXPECT_EQ(copy_parallel(data_, to).files, 2);
+  write(to + "/other", "");
+  const SyncReport report = sync(data_, to, true);
+  EXPECT_EQ(report.copied.same_files, 2);
+  EXPECT_EQ(report.removed, 1);
+  EXPECT_THAT(list_directory(to, {.recursive = true}), ElementsAre("h", "sub", "sub/w"));
+  EXPECT_EQ(read(to), "file");
+}
+
+TEST_F(SameNames, AnEmptyDirectoryIsCopiedBesideAFile) {
+  store_.server.put("bucket", "to", "file");
+  make_dirs(here("empty"));
+  EXPECT_EQ(sync(here("empty"), "s3://bucket/to", true).removed, 0);
+  EXPECT_TRUE(is_directory("s3://bucket/to"));
+  EXPECT_EQ(read("s3://bucket/to"), "file");
+}
+
 TEST_F(SameNames, TheDirectoryIsMovedAndThenTheFile) {
   EXPECT_EQ(rename(data_, "s3://bucket/new", {}).files, 2);
   EXPECT_THAT(store_.server.keys("bucket"), ElementsAre("data", "new/h", "new/sub/w"));
