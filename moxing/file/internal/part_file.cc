@@ -138,6 +138,7 @@ void PartFile::clear() {
   struct stat status {};
   if (::fstat(file_.get(), &status) == 0 && status.st_size == 0) return;
   if (::ftruncate(file_.get(), 0) != 0) throw_system("write", part_path_, errno);
+  ::unlink(journal_path_.c_str());  // of what was in it
 }
 
 void PartFile::publish(bool durable) {

@@ -77,6 +77,24 @@ TEST_F(ChangedObjects, ThatHaveBecomeEmptyAreCopiedSo) {
   EXPECT_FALSE(exists(directory_.file("a.moxing.part")));
 }
 
+// An earlier attempt has left a journal.
+TEST_F(ChangedObjects, ThatHaveBecomeShorterLeaveNothingElse) {
+  store_.server.put("bucket", "a", std::string(kBeyondOneRequest, 'a'));
+  auto options = store_.options();
+  options.attempts = 1;
+  store_.use(options);
+  store_.proxy.set_plan([](const std::string& operation, int64_t number) -> testing_store::Happening {
+    using testing_store::Fault;
+    return {operation == "GetObject" && number >= 1 ? Fault::kStatus500 : Fault::kNone};
+  });
+  EXPECT_THROW(copy("s3://bucket/a", directory_.file("a"), {.threads = 1}), IoError);
+  EXPECT_GT(list_directory(directory_.path()).size(), 1u);
+  store_.proxy.set_plan({});
+  store_.server.put("bucket", "a", "abc");
+  copy("s3://bucket/a", directory_.file("a"));
+  EXPECT_THAT(list_directory(directory_.path()), testing::ElementsAre("a"));
+}
+
 class ChangedFiles : public ChangedObjects {
  protected:
   // Copies a file that has `now` once the store has been asked for its destination.
