@@ -31,6 +31,7 @@ template <class Visit>
 void Node::visit_tree(const Visit& visit) const {
   struct Place {
     const Node* node;
+    bool in_later_part = false;
     size_t next_child = 0;
   };
   std::vector<Place> path{{this}};
@@ -38,9 +39,10 @@ void Node::visit_tree(const Visit& visit) const {
     Place& place = path.back();
     const auto children = place.node->children();
     if (place.next_child < children.size()) {
-      path.push_back({children[place.next_child++].get()});
+      const size_t number = place.next_child++;
+      path.push_back({children[number].get(), place.in_later_part || number > 0});
     } else {
-      visit(*place.node);
+      visit(*place.node, place.in_later_part);
       path.pop_back();
     }
   }
@@ -48,21 +50,24 @@ void Node::visit_tree(const Visit& visit) const {
 
 std::vector<std::string> Node::stages() const {
   std::vector<std::string> result;
-  visit_tree([&](const Node& node) {
-    if (node.is_stage()) result.push_back(node.describe());
+  visit_tree([&](const Node& node, bool in_later_part) {
+    if (!node.is_stage()) return;
+    result.push_back(node.describe());
+    // Its order was once that of the part: a position that was saved then is one of another order.
+    if (in_later_part && node.fixes_order()) result.back() += " in all parts";
   });
   return result;
 }
 
 std::vector<std::string> Node::contents() const {
   std::vector<std::string> lines;
-  visit_tree([&](const Node& node) { node.append_own_contents(&lines); });
+  visit_tree([&](const Node& node, bool) { node.append_own_contents(&lines); });
   return lines;
 }
 
 std::vector<const RandomAccessSource*> Node::sources() const {
   std::vector<const RandomAccessSource*> result;
-  visit_tree([&](const Node& node) {
+  visit_tree([&](const Node& node, bool) {
     if (const RandomAccessSource* source = node.source()) result.push_back(source);
   });
   return result;

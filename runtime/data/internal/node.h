@@ -25,7 +25,9 @@ struct CompileContext {
   std::shared_ptr<Execution> execution;
   uint64_t stages = 0;
   bool one_order = false;  // a shuffle gives every pass of every pipeline the same order
-  uint64_t part = 0;       // of a zip or an interleave, whose shuffles must not give all the same order
+  // Of a zip or an interleave, whose shuffles must not give all the same order: counted from the selection
+  // that fixes their order, which is the same wherever that stands.
+  uint64_t part = 0;
 
   // A number for each stage that draws random numbers or caches, in the order of the chain: operations
   // appended above, and those without randomness, do not change it.
@@ -104,7 +106,8 @@ class Node {
   virtual int64_t find_requested_prefetch() const;
   virtual int find_levels() const;
 
-  virtual bool is_stage() const { return true; }  // false: no part of a position's meaning
+  virtual bool is_stage() const { return true; }      // false: no part of a position's meaning
+  virtual bool fixes_order() const { return false; }  // of the shuffles below
   virtual const RandomAccessSource* source() const { return nullptr; }
   virtual void append_own_contents(std::vector<std::string>* /*lines*/) const {}
 
@@ -121,7 +124,8 @@ class Node {
 
   void settle();  // finds all out; refuses too many levels
 
-  // The tree below and this node, each after its children.
+  // The tree below and this node, each after its children, and whether it is in another than the first part
+  // of a zip or an interleave.
   template <class Visit>
   void visit_tree(const Visit& visit) const;
 

@@ -10,8 +10,11 @@
 namespace mox {
 namespace {
 
+using data_testing::generated;
 using data_testing::Numbers;
 using data_testing::numbers;
+using data_testing::scalar_element;
+using data_testing::value_of;
 
 Numbers all_of(const Dataset& dataset, uint64_t seed = 0) {
   Numbers result;
@@ -53,6 +56,41 @@ TEST(Split, TakeAndSkipOfAShuffleShareNothingWhateverTheSeed) {
   const auto shards = numbers(100).shuffle(100);
   const auto first = set_of(all_of(shards.shard(0, 2), 3)), second = set_of(all_of(shards.shard(1, 2), 4));
   for (const int32_t value : second) EXPECT_FALSE(first.contains(value)) << value;
+}
+
+// What else a training takes its samples from does not move the selection.
+TEST(Split, TakeAndSkipShareNothingWhereverTheyStand) {
+  const Dataset extra = numbers(80).map([](const Element& e) { return scalar_element(value_of(e) + 1000); });
+  for (const Dataset& shuffled : {numbers(100).shuffle(100), numbers(100).shuffle(10),
+                                  numbers(100).shuffle(100).cache(), generated(100).shuffle(100)}) {
+    Numbers both = all_of(Dataset::interleave({shuffled.take(50), shuffled.skip(50)}));
+    std::ranges::sort(both);
+    EXPECT_EQ(both, data_testing::range(0, 100)) << shuffled.describe();
+
+    Pipeline pipeline(Dataset::zip({shuffled.take(50), shuffled.skip(50)}).batch(50), {});
+    Batch batch;
+    ASSERT_TRUE(pipeline.next(&batch));
+    auto pairs = set_of(data_testing::rows_of(batch, 0));
+    pairs.merge(set_of(data_testing::rows_of(batch, 1)));
+    EXPECT_EQ(pairs.size(), 100U) << shuffled.describe();
+
+    const Dataset train = Dataset::interleave({extra, Dataset::interleave({extra, shuffled.take(80)})});
+    const auto seen = set_of(all_of(train, 7));
+    for (const int32_t value : all_of(shuffled.skip(80), 0)) EXPECT_FALSE(seen.contains(value)) << value;
+  }
+}
+
+// A position that was saved before they had one order is not taken for one of theirs; others are.
+TEST(Split, SelectionsInLaterPartsSaySo) {
+  const Dataset shuffled = numbers(9).shuffle(9);
+  EXPECT_EQ(shuffled.take(5).describe(), "from_arrays(9) x {int32[]} | shuffle(9) | take(5) of one order");
+  EXPECT_EQ(Dataset::zip({shuffled.take(5), Dataset::zip({shuffled.skip(5)}), numbers(9).take(5)}).describe(),
+            "from_arrays(9) x {int32[]} | shuffle(9) | take(5) of one order | "
+            "from_arrays(9) x {int32[]} | shuffle(9) | skip(5) of one order in all parts | zip(1) | "
+            "from_arrays(9) x {int32[]} | take(5) | zip(3)");
+  EXPECT_EQ(Dataset::zip({numbers(9), shuffled}).take(5).describe(),
+            "from_arrays(9) x {int32[]} | from_arrays(9) x {int32[]} | shuffle(9) | zip(2) | "
+            "take(5) of one order");
 }
 
 // A number of steps of endless data is no part: each of its passes has an order of its own.

@@ -114,13 +114,18 @@ class SubsequenceNode : public UnaryNode {
                                                          : Dataset::kUnknown;
   }
 
-  // What `take` keeps and `skip` leaves must not meet, in whichever run and with whichever seed each is used:
-  // a shuffle below has one order.
+  // What `take` keeps and `skip` leaves must not meet, in whichever run and with whichever seed each is used,
+  // and wherever each stands: a shuffle below has one order.
   Compiled compile(CompileContext& context) const override {
-    const bool around = context.one_order;
-    context.one_order = around || fixes_order();
+    const bool one_order_around = context.one_order;
+    const uint64_t part_around = context.part;
+    if (fixes_order()) {
+      context.one_order = true;
+      context.part = 0;
+    }
     Compiled compiled = child()->compile(context);
-    context.one_order = around;
+    context.one_order = one_order_around;
+    context.part = part_around;
     if (compiled.indexed) {
       compiled.indexed = std::make_shared<SubsequenceIndexed>(compiled.indexed, kept_);
       return compiled;
@@ -130,12 +135,14 @@ class SubsequenceNode : public UnaryNode {
     return compiled;
   }
 
+ protected:
+  bool fixes_order() const override { return selects() && child()->order_follows_seed(); }
+
  private:
   bool selects() const {
     const int64_t below = child()->cardinality();
     return !kept_.is_all() && !(kept_.is_a_run() && kept_.first == 0 && below >= 0 && cardinality() == below);
   }
-  bool fixes_order() const { return selects() && child()->order_follows_seed(); }
 
   Kept kept_;
   std::string description_;
