@@ -93,6 +93,22 @@ TEST(Split, SelectionsInLaterPartsSaySo) {
             "take(5) of one order");
 }
 
+// In two pipelines a cache may be the same stage, and yet another part of a zip: its data have another order.
+TEST(Split, PipelinesShareCachesOfOneOrderAlone) {
+  const auto cached = [] { return numbers(20).shuffle(20).cache(); };
+  const auto last_of = [](const Dataset& dataset) {
+    Pipeline pipeline(dataset.take(10).batch(10), {});
+    Batch batch;
+    EXPECT_TRUE(pipeline.next(&batch));
+    return data_testing::rows_of(batch, 2);
+  };
+  const Dataset other = numbers(20), shared = cached();
+  const auto nested = [&](const Dataset& last) { return Dataset::zip({Dataset::zip({other, other}), last}); };
+  const Numbers expected = last_of(nested(cached()));
+  EXPECT_NE(last_of(Dataset::zip({other, other, shared})), expected);
+  EXPECT_EQ(last_of(nested(shared)), expected);
+}
+
 // A number of steps of endless data is no part: each of its passes has an order of its own.
 // Else the elements of two parts would always meet the same partners.
 TEST(Split, TakeOfAZipOfShufflesPairsThemAtRandom) {

@@ -252,8 +252,8 @@ class CacheNode : public UnaryNode {
     Compiled below = child()->compile(context);
     const bool other_order = context.one_order && child()->order_follows_seed();
     const uint64_t seed = context.execution->seed;
-    const std::pair<uint64_t, uint64_t> key{other_order ? mix_hash(seed, stable_hash("one order")) : seed,
-                                            context.new_stage()};
+    const uint64_t one_order = mix_hash(mix_hash(seed, stable_hash("one order")), context.part);
+    const std::pair<uint64_t, uint64_t> key{other_order ? one_order : seed, context.new_stage()};
     Compiled result;
     if (below.indexed) {
       const uint64_t size = below.indexed->size();
