@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
@@ -96,6 +97,12 @@ void choose(const std::vector<uint64_t>& members, uint64_t count, uint64_t seed,
   for (uint64_t i = 0; i < count; ++i) (*chosen)[members[order(i)]] = true;
 }
 
+std::vector<uint64_t> all_positions(uint64_t size) {
+  std::vector<uint64_t> all(size);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 Dataset::Split parts_of(const std::vector<bool>& chosen, double fraction,
                         const std::function<Dataset(std::vector<uint64_t>, bool)>& select,
                         SourceLocation where) {
@@ -110,10 +117,8 @@ Dataset::Split parts_of(const std::vector<bool>& chosen, double fraction,
 
 Dataset::Split Dataset::split(double fraction, uint64_t seed, Where where) const {
   const uint64_t size = checked_size(*this, fraction, where);
-  std::vector<uint64_t> all(size);
-  for (uint64_t i = 0; i < size; ++i) all[i] = i;
   std::vector<bool> chosen(size);
-  if (size > 0) choose(all, share_of(fraction, size), seed, 0, &chosen);
+  if (size > 0) choose(all_positions(size), share_of(fraction, size), seed, 0, &chosen);
   return parts_of(
       chosen, fraction,
       [&](std::vector<uint64_t> positions, bool first) {
@@ -126,7 +131,11 @@ Dataset::Split Dataset::split(double fraction, uint64_t seed, Where where) const
 
 Dataset::Split Dataset::split(double fraction, uint64_t seed, size_t label, Where where) const {
   const uint64_t size = checked_size(*this, fraction, where);
-  const std::vector<int64_t> classes = classes_of(*this, label, where);
+  // In the order of the parts: a shuffle below a selection has one order, whatever the seed.
+  const Dataset in_one_order(data::internal::make_select(node_, all_positions(size), "split", where));
+  const std::vector<int64_t> classes = classes_of(in_one_order, label, where);
+  // The classes were once read in another order: a position that was saved then is one in other parts.
+  const char* order = node_->order_follows_seed() ? " in one order" : "";
   std::map<int64_t, std::vector<uint64_t>> members;
   for (uint64_t i = 0; i < classes.size(); ++i) members[classes[i]].push_back(i);
   std::vector<bool> chosen(size);
@@ -141,7 +150,8 @@ Dataset::Split Dataset::split(double fraction, uint64_t seed, size_t label, Wher
       [&](std::vector<uint64_t> positions, bool first) {
         return Dataset(data::internal::make_select(
             node_, std::move(positions),
-            fmt::format("split({}, {}, by component {}, {})", fraction, seed, label, first ? 1 : 2), where));
+            fmt::format("split({}, {}, by component {}{}, {})", fraction, seed, label, order, first ? 1 : 2),
+            where));
       },
       where);
 }

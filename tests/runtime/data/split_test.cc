@@ -155,6 +155,24 @@ TEST(Split, ByClass) {
   EXPECT_THROW(both.split(0.5, 3, size_t{2}), InvalidArgument);
 }
 
+// The classes that are read are those of the samples that the parts give, with any seed.
+TEST(Split, ByClassOfACachedShuffle) {
+  Numbers label(100);
+  for (int32_t i = 0; i < 20; ++i) label[i] = 1;
+  const Dataset both = Dataset::from_arrays(
+      {data_testing::numbers_array(data_testing::range(0, 100)), data_testing::numbers_array(label)});
+  for (const Dataset& cached : {both.shuffle(100).cache(), both.shuffle(10).cache()}) {
+    const auto [first, second] = cached.split(0.8, 1, size_t{1});
+    EXPECT_NE(first.describe().find("by component 1 in one order, 1)"), std::string::npos);
+    for (const uint64_t seed : {0, 7}) {
+      const Numbers a = all_of(first, seed), b = all_of(second, seed);
+      EXPECT_EQ(a.size(), 80U);
+      EXPECT_EQ(std::ranges::count_if(a, [](int32_t v) { return v < 20; }), 16) << seed;
+      EXPECT_EQ(std::ranges::count_if(b, [](int32_t v) { return v < 20; }), 4) << seed;
+    }
+  }
+}
+
 TEST(Split, RefusesWhatCannotBeSplit) {
   EXPECT_THROW(numbers(10).split(0, 1), InvalidArgument);
   EXPECT_THROW(numbers(10).split(1, 1), InvalidArgument);
