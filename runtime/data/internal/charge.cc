@@ -16,12 +16,6 @@ Charge::Charge(std::shared_ptr<MemoryBudget> budget, std::string label, std::str
       what_(std::move(what)),
       advice_(std::move(advice)) {}
 
-bool Charge::try_to_add(size_t bytes) {
-  if (share_.resize(share_.bytes() + bytes) <= budget_->bytes()) return true;
-  share_.resize(share_.bytes() - bytes);
-  return false;
-}
-
 void Charge::add(size_t bytes) {
   const size_t all = share_.resize(share_.bytes() + bytes);
   if (all <= budget_->bytes()) return;

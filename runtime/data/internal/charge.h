@@ -19,8 +19,9 @@ class Charge {
 
   // Throws FailedPrecondition, and takes nothing, where the budget of all that is kept would be exceeded.
   void add(size_t bytes);
-  // The same, with false in place of the exception.
-  bool try_to_add(size_t bytes);
+  // For what one may do without: takes nothing, and gives false, where less than a quarter of the budget
+  // would be left for what has to fit.
+  bool try_to_grow(size_t bytes) { return share_.try_to_grow(bytes); }
   void give_back(size_t bytes);
 
  private:

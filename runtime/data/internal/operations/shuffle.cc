@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/data/internal/charge.h"
@@ -40,9 +41,9 @@ Leaf without_replaceable(const Leaf& leaf) {
   return {leaf.index, leaf.epoch, std::move(payload)};
 }
 
-// A window of leaves. Where the elements that they carry are more than the memory budget allows, those that
-// can be made again are let go: the window then holds the places of samples, and each that is drawn is read a
-// second time, with the same bits.
+// A window of leaves. Where the elements that they carry would leave less than a quarter of the memory
+// budget, those that can be made again are let go: the window then holds the places of samples, and each that
+// is drawn is read a second time, with the same bits.
 class WindowStream : public Stream {
  public:
   WindowStream(std::unique_ptr<Stream> child, uint64_t window, std::string label,
@@ -116,16 +117,16 @@ class WindowStream : public Stream {
       return;
     }
     const std::span<Leaf> pulled = std::span(buffer_).last(leaves);
-    if (!holds_places_ && charge_.try_to_add(bytes_of_all(pulled))) return;
-    if (!holds_places_) {
-      holds_places_ = true;
-      const std::span<Leaf> before = std::span(buffer_).first(buffer_.size() - leaves);
-      charge_.give_back(bytes_of_all(before));
-      for (Leaf& leaf : before) leaf = without_replaceable(leaf);
-      charge_.add(bytes_of_all(before));
-    }
+    if (!holds_places_ && charge_.try_to_grow(bytes_of_all(pulled))) return;
+    if (!std::exchange(holds_places_, true)) hold_places(std::span(buffer_).first(buffer_.size() - leaves));
     for (Leaf& leaf : pulled) leaf = without_replaceable(leaf);
     charge_.add(bytes_of_all(pulled));
+  }
+
+  void hold_places(std::span<Leaf> held) {
+    const size_t bytes = bytes_of_all(held);
+    for (Leaf& leaf : held) leaf = without_replaceable(leaf);
+    charge_.give_back(bytes - bytes_of_all(held));
   }
 
   static size_t bytes_of_all(std::span<const Leaf> leaves) {
