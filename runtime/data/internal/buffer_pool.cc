@@ -30,6 +30,12 @@ BufferPool::~BufferPool() {
   shelf_->free.clear();
 }
 
+void BufferPool::trim() {
+  decltype(Shelf::free) unused;  // given back to the system without the lock
+  std::lock_guard lock(shelf_->mutex);
+  unused.swap(shelf_->free);
+}
+
 std::shared_ptr<std::byte> BufferPool::take(size_t bytes) {
   if (bytes < kSmallest) return allocate_aligned(bytes);
   std::shared_ptr<std::byte> memory;

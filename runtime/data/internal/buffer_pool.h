@@ -17,6 +17,9 @@ class BufferPool {
   // `bytes` of memory, not initialised. May outlive the pool. Any thread.
   std::shared_ptr<std::byte> take(size_t bytes);
 
+  // Gives up the buffers that nobody holds, of which there are more than will be taken again. Any thread.
+  void trim();
+
  private:
   struct Shelf;
   std::shared_ptr<Shelf> shelf_;

@@ -1,5 +1,6 @@
 // What a pipeline keeps of the samples that went through it.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "tests/runtime/data/pipeline_testing.h"
 
@@ -26,6 +27,20 @@ TEST(Memory, AShuffleThatCanDoWithPlacesLeavesAQuarterOfTheBudget) {
   ASSERT_TRUE(first.next(&batch));
   const Dataset cached = Dataset::from_arrays({Array(DType::kInt32, {20, 16 << 10})}).cache().batch(1);
   EXPECT_NO_THROW(Pipeline(cached, {.threads = 0, .memory_budget = budget}));
+}
+
+TEST(Memory, AShuffleGivesBackTheMemoryOfTheSamplesThatItLetsGo) {
+  constexpr int32_t kRows = 600, kRowBytes = 64 << 10;
+  const auto in_use = [] {
+    const struct mallinfo2 info = ::mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const size_t before = in_use();
+  Pipeline pipeline(filtered_rows(kRows).shuffle(kRows).batch(1),
+                    {.threads = 0, .memory_budget_bytes = size_t{400} * kRowBytes});
+  Batch batch;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(pipeline.next(&batch));
+  EXPECT_LT(in_use(), before + size_t{100} * kRowBytes) << "a chunk of the filter's, batches, and places";
 }
 
 }  // namespace

@@ -127,6 +127,7 @@ class WindowStream : public Stream {
     const size_t bytes = bytes_of_all(held);
     for (Leaf& leaf : held) leaf = without_replaceable(leaf);
     charge_.give_back(bytes - bytes_of_all(held));
+    execution_->pool.trim();  // which counts in no budget
   }
 
   static size_t bytes_of_all(std::span<const Leaf> leaves) {
