@@ -254,6 +254,7 @@ class Pipeline::Implementation {
     } catch (...) {
       ticket.error = std::current_exception();
     }
+    ticket.leaves.clear();  // of a stream they hold the samples, which the batch has as well
   }
 
   bool next_inline(Batch* batch) {

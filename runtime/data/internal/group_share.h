@@ -32,6 +32,7 @@ class GroupShare {
     for (++in_group_; in_group_ >= end_ && in_group_ < size_; ++in_group_)
       if (!stream.next(passed_.data())) break;
     in_group_ %= size_;
+    passed_.clear();  // of a stream they hold samples
     return true;
   }
 

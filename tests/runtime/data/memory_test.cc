@@ -2,12 +2,36 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <atomic>
+
 #include "tests/runtime/data/pipeline_testing.h"
 
 namespace mox {
 namespace {
 
 using namespace data_testing;
+
+// Where a stream's samples are in memory of their own, that goes when the batch has a copy of them.
+TEST(Memory, SamplesOfAStreamGoWhenTheirBatchIsMade) {
+  auto alive = std::make_shared<std::atomic<int>>(0);
+  const Dataset counted = Dataset::from_generator(kScalar, [alive]() -> Generator {
+    return [alive](Element* element) {
+      ++*alive;
+      std::shared_ptr<std::byte> memory(new std::byte[sizeof(int32_t)](), [alive](std::byte* p) {
+        --*alive;
+        delete[] p;
+      });
+      *element = {Array(kScalar[0], std::move(memory))};
+      return true;
+    };
+  });
+  for (const int64_t ranks : {1, 2}) {
+    Pipeline pipeline(counted.batch(4), {.threads = 0, .group_size = ranks});
+    Batch batch;
+    ASSERT_TRUE(pipeline.next(&batch));
+    EXPECT_EQ(*alive, 0) << ranks;
+  }
+}
 
 // Rows of 64 KiB in memory of the pool, which are filtered.
 Dataset filtered_rows(int32_t count) {
