@@ -118,7 +118,7 @@ void EvaluatedStream::judge(const Leaf* leaves, Outcome* outcome) const {
     } catch (...) {
       rethrow_with_sample(label_, outcome->leaf);
     }
-    payload->is_replaceable = is_replaceable_ && !leaves->payload;
+    payload->is_replaceable = is_replaceable_ && (!leaves->payload || leaves->payload->is_replaceable);
     if (outcome->keep) outcome->leaf.payload = std::move(payload);
   } catch (...) {
     outcome->error = std::current_exception();

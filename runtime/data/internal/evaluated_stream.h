@@ -19,7 +19,7 @@ class EvaluatedStream : public Stream {
 
   // A null `predicate` keeps all. More than `patience` refusals in a row throw FailedPrecondition: the search
   // through endless data must end. `is_replaceable`: who reads the leaves can make what they carry again,
-  // from those of the input that carry nothing.
+  // from those of the input that carry nothing or what can be made again.
   EvaluatedStream(std::unique_ptr<Stream> child, std::shared_ptr<const ElementEvaluator> evaluator,
                   Predicate predicate, std::string label, std::shared_ptr<Execution> execution,
                   uint64_t patience, bool is_replaceable = false);

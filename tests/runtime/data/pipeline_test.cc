@@ -120,6 +120,12 @@ TEST(Memory, AShuffleOverTheBudgetHoldsPlacesOfWhatCanBeReadAgain) {
     return run(wide(numbers(1000)).filter(is_odd).batch(2).shuffle(150), options);
   };
   EXPECT_EQ(batched(little), batched({.seed = 5}));
+  const auto twice = [&](const PipelineOptions& options) {
+    const auto is_no_multiple = [](const Element& e) { return value_of(e) % 3 != 0; };
+    return run(wide(wide(numbers(1000)).filter(is_odd)).filter(is_no_multiple).shuffle(300).batch(4),
+               options);
+  };
+  EXPECT_EQ(twice(little), twice({.seed = 5}));
   // A generator has no places.
   expect_throws<FailedPrecondition>([&] { run(shuffled(generated(1000)), little); },
                                     {"shuffle", "its buffer of 300 elements", "memory_budget_bytes"});
