@@ -29,6 +29,7 @@ TEST_P(Algebra, GivesTheElementsInOrder) { EXPECT_EQ(elements(source(100)), rang
 TEST_P(Algebra, EmptyDataGivesNothing) {
   EXPECT_TRUE(elements(source(0)).empty());
   EXPECT_TRUE(elements(source(0).repeat(3)).empty());
+  EXPECT_TRUE(elements(source(5).take(0).repeat(int64_t{1} << 62)).empty()) << "at once";
   EXPECT_TRUE(elements(source(0).shuffle(4)).empty());
   EXPECT_TRUE(elements(source(0).cache()).empty());
 }

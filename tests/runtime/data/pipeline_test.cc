@@ -358,6 +358,17 @@ TEST(Stopping, FromAnotherThreadEndsAWaitingConsumer) {
   }
 }
 
+TEST(Stopping, EndsPassesThatGiveNothing) {
+  Pipeline pipeline(generated(0).repeat(int64_t{1} << 62).batch(1), {.threads = 0});
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    pipeline.stop();
+  });
+  Batch batch;
+  EXPECT_FALSE(pipeline.next(&batch));
+  stopper.join();
+}
+
 TEST(Stopping, AdvancesWithoutWorkersOfOneTbb) {
   tbb::global_control threads(tbb::global_control::max_allowed_parallelism, 1);
   EXPECT_EQ(run(slow(numbers(50)).batch(5), {.threads = 4}).size(), 10u);

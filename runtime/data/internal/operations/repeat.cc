@@ -40,8 +40,15 @@ class RepeatIndexed : public Indexed {
 
 class RepeatStream : public Stream {
  public:
-  RepeatStream(std::unique_ptr<Stream> child, uint64_t count, std::string label)
-      : Stream(child->arity()), child_(std::move(child)), count_(count), label_(std::move(label)) {}
+  // `is_empty`: no pass gives an element.
+  RepeatStream(std::unique_ptr<Stream> child, uint64_t count, bool is_empty, std::string label,
+               std::shared_ptr<Execution> execution)
+      : Stream(child->arity()),
+        child_(std::move(child)),
+        count_(count),
+        is_empty_(is_empty),
+        label_(std::move(label)),
+        execution_(std::move(execution)) {}
 
   void reset(uint64_t epoch) override {
     epoch_ = epoch;
@@ -62,7 +69,8 @@ class RepeatStream : public Stream {
             fmt::format("{}: pass {} gave no element at all, so repeating it without end would never give "
                         "one; check that the data is there and that no filter refuses everything",
                         label_, pass_));
-      ++pass_;
+      execution_->throw_if_stopped();  // any number of passes may be empty
+      pass_ = is_empty_ ? count_ : pass_ + 1;
       in_pass_ = 0;
       if (pass_ != count_) child_->reset(inner_epoch(epoch_, pass_, count_));
     }
@@ -85,7 +93,9 @@ class RepeatStream : public Stream {
  private:
   std::unique_ptr<Stream> child_;
   uint64_t count_;
+  bool is_empty_;
   std::string label_;
+  std::shared_ptr<Execution> execution_;
   uint64_t epoch_ = 0, pass_ = 0, in_pass_ = 0;
 };
 
@@ -136,7 +146,8 @@ class RepeatNode : public UnaryNode {
       compiled.indexed = std::make_shared<RepeatIndexed>(compiled.indexed, count);
       return compiled;
     }
-    compiled.stream = std::make_unique<RepeatStream>(compiled.take_stream(), count, label());
+    compiled.stream = std::make_unique<RepeatStream>(compiled.take_stream(), count,
+                                                     child()->cardinality() == 0, label(), context.execution);
     compiled.indexed = nullptr;
     return compiled;
   }
