@@ -73,10 +73,10 @@ class ValueEvaluator : public ElementEvaluator {
 };
 
 // Leaves that carry their value, or stand for what another evaluator makes of them (Payload::is_replaceable).
-class ReplaceableValueEvaluator : public ElementEvaluator {
+class FilteredValueEvaluator : public ElementEvaluator {
  public:
-  // `source` has an arity of 1.
-  ReplaceableValueEvaluator(ElementType type, std::shared_ptr<const ElementEvaluator> source)
+  // `source` has an arity of 1 where leaves come without their value.
+  FilteredValueEvaluator(ElementType type, std::shared_ptr<const ElementEvaluator> source)
       : ElementEvaluator(type, 1), held_(std::move(type)), source_(std::move(source)) {}
   Element make(const Leaf* leaves) const override { return of(leaves).make(leaves); }
   void write(const Leaf* leaves, std::span<std::byte* const> destinations) const override {
@@ -84,6 +84,9 @@ class ReplaceableValueEvaluator : public ElementEvaluator {
   }
   void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
     of(leaves).append_names(leaves, names);
+  }
+  uint64_t pass_of(const Leaf* leaves) const override {
+    return leaves[0].payload ? leaves[0].payload->pass : source_->pass_of(leaves);
   }
   void will_read(const Leaf* leaves) const override { of(leaves).will_read(leaves); }
 

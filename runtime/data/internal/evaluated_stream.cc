@@ -112,6 +112,7 @@ void EvaluatedStream::judge(const Leaf* leaves, Outcome* outcome) const {
     auto payload = std::make_shared<Payload>();
     payload->value = evaluator_->make(leaves);
     evaluator_->append_names(leaves, &payload->names);
+    payload->pass = evaluator_->pass_of(leaves);
     outcome->leaf = {leaves->index, leaves->epoch, nullptr};
     try {
       outcome->keep = !predicate_ || predicate_(payload->value);

@@ -23,6 +23,7 @@ struct Payload {
   Element value;                   // of a generated or filtered element
   std::vector<std::string> names;  // of its samples, or none
   std::vector<Leaf> members;       // of a batch over a stream: the leaves of its elements
+  uint64_t pass = 0;               // of a filtered element: that its first sample belongs to
   // Whether the leaf without its payload names the same element, which is then made again where it is needed.
   bool is_replaceable = false;
 };

@@ -229,10 +229,15 @@ TEST_P(Algebra, PrefetchChangesNothing) {
 }
 
 TEST_P(Algebra, BatchesNameThePassOfTheirFirstSample) {
-  Pipeline pipeline(source(3).shuffle(3).repeat(3).batch(2), {});
-  std::vector<uint64_t> epochs;
-  for (Batch batch; pipeline.next(&batch);) epochs.push_back(batch.epoch);
-  EXPECT_THAT(epochs, ElementsAre(0, 0, 1, 2, 2));
+  const Dataset batches = source(3).shuffle(3).repeat(3).batch(2);
+  const auto all = [](const Element&) { return true; };
+  for (const Dataset& dataset :
+       {batches, batches.filter(all), batches.filter(all).filter(all), batches.filter(all).shuffle(1)}) {
+    Pipeline pipeline(dataset, {});
+    std::vector<uint64_t> epochs;
+    for (Batch batch; pipeline.next(&batch);) epochs.push_back(batch.epoch);
+    EXPECT_THAT(epochs, ElementsAre(0, 0, 1, 2, 2)) << dataset.describe();
+  }
 }
 
 TEST_P(Algebra, RandomMapsDependOnSeedPassAndSampleAlone) {

@@ -25,15 +25,10 @@ class FilterNode : public UnaryNode {
       patience = 1'000'000 + 10 * static_cast<uint64_t>(child()->epoch_size());
     auto evaluator = compiled.evaluator;
     const bool is_replaceable = evaluator->arity() == 1;
-    std::shared_ptr<const ElementEvaluator> of_leaves;
-    if (is_replaceable)
-      of_leaves = std::make_shared<ReplaceableValueEvaluator>(element_type(), evaluator);
-    else
-      of_leaves = std::make_shared<ValueEvaluator>(element_type());
     return {.indexed = nullptr,
             .stream = std::make_unique<EvaluatedStream>(compiled.take_stream(), evaluator, predicate_,
                                                         label(), context.execution, patience, is_replaceable),
-            .evaluator = std::move(of_leaves)};
+            .evaluator = std::make_shared<FilteredValueEvaluator>(element_type(), evaluator)};
   }
 
   // A function above may rely on the predicate, so it is tried on an element that passes.
