@@ -10,6 +10,7 @@
 
 #include "moxing/hooks/hooks.h"
 #include "moxing/metrics/metrics.h"
+#include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
 #include "tests/moxing/small_run.h"

@@ -8,6 +8,7 @@
 
 #include "moxing/hooks/hooks.h"
 #include "moxing/metrics/metrics.h"
+#include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "tests/moxing/small_run.h"
 

@@ -8,6 +8,7 @@
 
 #include "moxing/layers/layers.h"
 #include "ops/fusion/default_rules.h"
+#include "runtime/base/error.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox {

@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "runtime/base/error.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox {

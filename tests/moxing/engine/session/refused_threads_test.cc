@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "moxing/engine/session/predictor.h"
+#include "runtime/base/error.h"
 #include "runtime/exec/evaluate.h"
 #include "tests/moxing/small_run.h"
 #include "tests/support/sanitizers.h"
