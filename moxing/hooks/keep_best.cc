@@ -21,7 +21,9 @@
 namespace mox {
 namespace {
 
-// In the state of the best checkpoint: EvaluationData::evaluation_data. Checkpoints of before have none.
+// In the state of the best checkpoint: the mark, and EvaluationData::evaluation_data, which checkpoints of
+// before have not.
+constexpr const char* kMark = "best";
 constexpr const char* kEvaluationData = "evaluation_data";
 
 class KeepBestHook : public TrainingHook {
@@ -88,8 +90,11 @@ class KeepBestHook : public TrainingHook {
       writer_ = std::make_unique<CheckpointWriter>(directory_, CheckpointRetention{.keep_last = 1},
                                                    DirectoryLink::kRefused);
       std::string path;
-      if (const auto kept = load_latest_checkpoint(directory_, &path))
-        if (const auto mark = best_mark_of(*kept, path)) found = what_is_kept(*kept, *mark, global_step);
+      if (auto kept = load_latest_checkpoint(directory_, &path))
+        if (const auto mark = best_mark_of(*kept, path)) {
+          found = what_is_kept(*kept, *mark, global_step);
+          if (!found.empty() && mark->restore != options_.restore) mark_anew(*std::move(kept), *mark);
+        }
     }
     found = broadcast(found);
     if (found.empty()) return;
@@ -127,6 +132,14 @@ class KeepBestHook : public TrainingHook {
     return nlohmann::json({{"value", mark.value}, {"step", kept.global_step}}).dump();
   }
 
+  // Those who use the log_dir go by the mark, and what this start says counts, though an earlier one has
+  // found the state.
+  void mark_anew(Checkpoint kept, BestMark mark) {
+    mark.restore = options_.restore;
+    kept.state[kMark] = to_json(mark);
+    writer_->submit(std::move(kept));
+  }
+
   bool is_of_other_data(const Checkpoint& kept) const {
     const auto mark = kept.state.find(kEvaluationData);
     if (mark == kept.state.end() || !evaluation_data_) return data_are_others_;
@@ -150,10 +163,10 @@ class KeepBestHook : public TrainingHook {
     Checkpoint checkpoint;
     checkpoint.global_step = best_->step;
     checkpoint.variables = variables_of(session);
-    checkpoint.state["best"] = to_json({.metric = options_.metric,
-                                        .larger_is_better = larger_is_better_,
-                                        .value = value,
-                                        .restore = options_.restore});
+    checkpoint.state[kMark] = to_json({.metric = options_.metric,
+                                       .larger_is_better = larger_is_better_,
+                                       .value = value,
+                                       .restore = options_.restore});
     if (evaluation_data_) checkpoint.state[kEvaluationData] = nlohmann::json(*evaluation_data_).dump();
     // Among them how the data were read and with which options the model was made: a best state that has been
     // carried elsewhere predicts, too.

@@ -199,6 +199,19 @@ TEST_F(KeepBest, WithoutRestoreTheLastStateCounts) {
   EXPECT_EQ(run_or_throw(s).global_step, 200);
 }
 
+// A start that finds no better state may want another answer than the one that has kept it.
+TEST_F(KeepBest, WhatTheLastStartSaysOfRestoringCounts) {
+  for (const bool restores : {false, true, false}) {
+    auto s = best_spec();
+    s.keep_best->restore = restores;
+    EXPECT_EQ(number(run_or_throw(s).evaluation, "error"), restores ? 0 : 160);
+    s.run_mode = ModeKeys::EVAL;
+    EXPECT_EQ(run_or_throw(s).global_step, restores ? 40 : 200);
+    EXPECT_EQ(w_of(best()), -40);
+    EXPECT_EQ(best_mark_of(best())->value, 0);
+  }
+}
+
 TEST_F(KeepBest, ARunThatGoesOnKeepsWhatItHasFound) {
   auto s = best_spec();
   s.max_number_of_steps = 70;
