@@ -1,3 +1,4 @@
+#include "moxing/hooks/evaluation_data.h"
 #include "moxing/hooks/hooks.h"
 #include "moxing/hooks/internal/metric_monitor.h"
 
@@ -7,7 +8,9 @@ namespace {
 class EarlyStoppingHook : public TrainingHook {
  public:
   explicit EarlyStoppingHook(const MonitorOptions& options) : monitor_(options) {}
-  std::string name() const override { return "early_stopping/" + monitor_.options().metric; }
+  std::string name() const override {
+    return std::string(internal::kEarlyStoppingName) + monitor_.options().metric;
+  }
   // A run that was stopped stays stopped when it is started again, until it is given more patience.
   void after_create_session(Session& session) override {
     monitor_.start(session, "early_stopping_hook");

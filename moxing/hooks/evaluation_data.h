@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace mox::internal {
 
@@ -17,5 +18,15 @@ class EvaluationData {
  protected:
   ~EvaluationData() = default;
 };
+
+// Of hooks whose state is values of evaluations, which say nothing beside those of other data.
+inline constexpr std::string_view kEarlyStoppingName = "early_stopping/";   // and the metric
+inline constexpr std::string_view kPlateauName = "plateau_learning_rate/";  // and the metric
+
+// Whether the state of the hook of that name is of no use where the evaluations are of other data. That of
+// keep_best_hook is: it says nothing but whose state is kept, which itself knows of which data it is.
+inline bool compares_evaluations(std::string_view hook) {
+  return hook.starts_with(kEarlyStoppingName) || hook.starts_with(kPlateauName);
+}
 
 }  // namespace mox::internal

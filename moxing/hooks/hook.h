@@ -27,7 +27,8 @@
 // first is reported.
 //
 // A hook with a memory (a best value, a counter) overrides save_state and restore_state, so that a resumed
-// run goes on bitwise equal. All calls come from the training thread.
+// run goes on bitwise equal. A start of the run without the hook leaves its state in the checkpoints. All
+// calls come from the training thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // A session that can tell what its hooks keep in checkpoints, for those that write others beside them.
+// Hooks of earlier parts of the run that this one has not are among them.
 #pragma once
 
 #include <map>

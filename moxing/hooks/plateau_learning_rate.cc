@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "moxing/hooks/evaluation_data.h"
 #include "moxing/hooks/hooks.h"
 #include "moxing/hooks/internal/metric_monitor.h"
 #include "runtime/base/error.h"
@@ -14,7 +15,9 @@ class PlateauLearningRateHook : public TrainingHook {
  public:
   PlateauLearningRateHook(const MonitorOptions& options, double factor, double min_multiplier)
       : monitor_(options), factor_(factor), min_multiplier_(min_multiplier) {}
-  std::string name() const override { return "plateau_learning_rate/" + monitor_.options().metric; }
+  std::string name() const override {
+    return std::string(internal::kPlateauName) + monitor_.options().metric;
+  }
   void after_create_session(Session& session) override {
     monitor_.start(session, "plateau_learning_rate_hook");
   }

@@ -44,6 +44,16 @@ class EvaluationDataOfARun : public SmallRun {
     s.plateau = {{.monitor = {.metric = "error", .patience = 3}}};
     return s;
   }
+  // Of the same run, without anything that evaluates or follows evaluations.
+  RunSpec part_without_hooks(int64_t steps) {
+    auto s = run_of(0, steps);
+    s.inter_mode = {};
+    s.eval_every_n_steps = {};
+    s.keep_best = {};
+    s.early_stopping = {};
+    s.plateau = {};
+    return s;
+  }
   // What is logged, and `*result`.
   static std::string warnings_of(const RunSpec& spec, RunResult* result = nullptr) {
     const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
@@ -115,13 +125,43 @@ TEST_F(EvaluationDataOfARun, APartWithoutEvaluationsKnowsThoseBeforeIt) {
     return s;
   };
   run_or_throw(part(0, 40));
-  auto s = part(0, 50);
-  s.inter_mode = {};
-  s.eval_every_n_steps = {};
+  run_or_throw(part_without_hooks(50));
+  EXPECT_THAT(warnings_of(part(100, 60)), HasSubstr("are others"));
+}
+
+TEST_F(EvaluationDataOfARun, APartWithoutAHookLeavesWhatItKnows) {
+  const auto part = [&](int64_t steps) {
+    auto s = run_of(0, steps);
+    s.snapshots = {{.every_n_steps = 10}};
+    return s;
+  };
+  run_or_throw(part(60));
+  Checkpoint checkpoint = load_checkpoint(log_dir_);  // and as a part in stage 2 leaves it
+  checkpoint.state.at("hooks").insert(1, R"("boost_report":"{}",)");
+  save_checkpoint(log_dir_, checkpoint);
+  run_or_throw(part_without_hooks(65));
+  EXPECT_THAT(load_checkpoint(log_dir_).state.at("hooks"),
+              AllOf(HasSubstr("early_stopping/error"), Not(HasSubstr("boost_report"))));
+  RunResult result;
+  EXPECT_EQ(warnings_of(part(400), &result), "");
+  EXPECT_EQ(result.global_step, 70) << "those of steps 50 and 60 count";
+  EXPECT_EQ(best().global_step, 40);
+  EXPECT_THAT(names_in(log_dir_ + "/snapshots"), testing::Contains("snapshot-60.safetensors"));
+}
+
+// What was waited for on the former data has nothing to do with what follows.
+TEST_F(EvaluationDataOfARun, APartOnOtherDataLeavesNoComparison) {
+  run_or_throw(run_of(0, 60));
+  auto s = run_of(100, 70);
+  s.keep_best = {};
   s.early_stopping = {};
   s.plateau = {};
-  run_or_throw(s);
-  EXPECT_THAT(warnings_of(part(100, 60)), HasSubstr("are others"));
+  EXPECT_THAT(warnings_of(s), HasSubstr("are others"));
+  RunResult result;
+  EXPECT_THAT(warnings_of(run_of(100, 400), &result),
+              HasSubstr("the best state by evaluations of other data"));
+  EXPECT_EQ(result.global_step, 110) << "three after that of step 80: " << result.stop_reason;
+  EXPECT_EQ(best().global_step, 80);
 }
 
 TEST_F(EvaluationDataOfARun, ACheckpointThatDoesNotKnowGoesOnAsBefore) {

@@ -131,11 +131,18 @@ TrainingState TrainingSession::state() const {
   return state;
 }
 
+// A part of the run that is without a hook leaves what that knows to a part that has it again, but for what
+// says nothing beside what this part does.
 std::map<std::string, std::string> TrainingSession::hook_states() const {
-  std::map<std::string, std::string> states;
-  for (const auto& hook : hooks())
-    if (const std::string text = hook->save_state(); !hook->name().empty() && !text.empty())
-      states[hook->name()] = text;
+  std::map<std::string, std::string> states = training_.start.restored.hook_states;
+  if (evaluation_data_are_others())
+    std::erase_if(states, [](const auto& state) { return compares_evaluations(state.first); });
+  if (!training_.stage_two->stage()) states.erase("boost_report");  // a stage 2 that follows is another one
+  for (const auto& hook : hooks()) {
+    if (hook->name().empty()) continue;
+    states.erase(hook->name());
+    if (const std::string text = hook->save_state(); !text.empty()) states[hook->name()] = text;
+  }
   return states;
 }
 
