@@ -33,7 +33,14 @@ void PassSession::run(const Dataset& data, FunctionRef<void()> pass) {
   begun_ = std::chrono::steady_clock::now();
   if (data.cardinality() > 0) all_batches_ = (data.cardinality() + job().size() - 1) / job().size();
   HookedSession::run({}, "", [&] {
-    if (!stop_requested()) pass();
+    // What earlier runs have kept is better than the results of nothing.
+    if (stop_requested())
+      throw FailedPrecondition(
+          fmt::format("a hook has asked to stop ({}) before the first batch of run_mode {}: there is nothing "
+                      "to keep, and earlier results are as they were. Let it ask in after_run, or leave it "
+                      "out of this mode (Hook::takes_part_in)",
+                      stop_reason(), to_string(mode())));
+    pass();
   });
 }
 

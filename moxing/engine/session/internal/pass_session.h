@@ -15,7 +15,8 @@ class PassSession : public HookedSession, public PassObserver {
   PassSession(const RunSpec& spec, Start& start, Console& console)
       : HookedSession(spec, start, console), start_(start) {}
 
-  // HookedSession::run, of `pass`, which goes over `data`.
+  // HookedSession::run, of `pass`, which goes over `data`. Throws FailedPrecondition if a hook asks to stop
+  // before it.
   void run(const Dataset& data, FunctionRef<void()> pass);
   double seconds() const;  // since `run` began
 

@@ -276,6 +276,9 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
     predict_all(pipeline, compiler, session, signal, gathering);
     share_findings(job(), dataset, take_findings(dataset));
     if (gathering.stops()) return session.interrupt();
+    // Before a file of before is replaced.
+    if (gathering.samples() == 0)
+      throw DataError(fmt::format("the data of input_fn(predict) has no samples ({})", dataset.describe()));
     receiver.finish();
   });
   if (gathering.stops()) {
@@ -283,8 +286,6 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
                   Console::Style::kStrong);
     return {.global_step = session.global_step(), .stop_reason = "interrupted", .interrupted = true};
   }
-  if (gathering.samples() == 0)
-    throw DataError(fmt::format("the data of input_fn(predict) has no samples ({})", dataset.describe()));
   mention_speed("predicted", gathering.samples(), session.seconds());
   if (job().rank() == 0)
     keep_results({.mode = ModeKeys::PREDICT,

@@ -283,6 +283,38 @@ TEST_F(PredictionTest, HooksMayStopAPassAndMayNotTrain) {
               HasSubstr("Session::save_checkpoint in run_mode predict"));
 }
 
+TEST_F(PredictionTest, APassThatAHookStopsBeforeItBeginsKeepsEarlierResults) {
+  auto s = predicting();
+  s.predictions = log_dir_ + "/p.csv";
+  auto hook = std::make_shared<CallbackHook>();
+  hook->on_create = [](Session& session) { session.request_stop("seen enough"); };
+  for (const ModeKeys mode : {ModeKeys::PREDICT, ModeKeys::EVAL}) {
+    s.run_mode = mode;
+    s.hooks = {};
+    run_or_throw(s);
+    const auto kept = results();
+    const std::string lines = read_file(log_dir_ + "/metrics.jsonl"), rows = read_file(*s.predictions);
+    s.hooks = {hook};
+    EXPECT_THAT(message_of_run<FailedPrecondition>(s),
+                AllOf(HasSubstr("a hook has asked to stop (seen enough) before the first batch"),
+                      HasSubstr("earlier results are as they were")));
+    EXPECT_EQ(run(s), 1);
+    EXPECT_EQ(results(), kept);
+    EXPECT_EQ(read_file(log_dir_ + "/metrics.jsonl"), lines);
+    EXPECT_EQ(read_file(*s.predictions), rows);
+  }
+}
+
+TEST_F(PredictionTest, DataWithoutSamplesLeaveAnEarlierFile) {
+  auto s = predicting();
+  s.predictions = log_dir_ + "/p.csv";
+  run_or_throw(s);
+  const std::string rows = read_file(*s.predictions);
+  s.input_fn = [](ModeKeys) { return counting_data(4).take(0); };
+  EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("the data of input_fn(predict) has no samples"));
+  EXPECT_EQ(read_file(*s.predictions), rows);
+}
+
 TEST_F(PredictionTest, AnEvaluationIsKeptBesideItsCheckpoint) {
   auto s = predicting();
   s.run_mode = ModeKeys::EVAL;
