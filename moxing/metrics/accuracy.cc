@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "moxing/metrics/internal/decision_problem.h"
+#include "moxing/metrics/internal/parts.h"
 #include "moxing/metrics/metrics.h"
 #include "runtime/base/error.h"
 
@@ -60,7 +61,8 @@ Metric accuracy(const Tensor& scores, const Tensor& labels, const AccuracyOption
                 if (right) state.sum(0).add(weight);
                 state.sum(1).add(weight);
               },
-          .result = [](const State& state) { return state.sum(0).value() / state.sum(1).value(); }};
+          .result = [](const State& state) { return state.sum(0).value() / state.sum(1).value(); },
+          .parts = internal::one_number()};
 }
 
 Metric top_k_accuracy(const Tensor& scores, const Tensor& labels, int64_t k, AccuracyOptions options,

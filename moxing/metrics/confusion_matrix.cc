@@ -64,7 +64,8 @@ Metric confusion_matrix(const Tensor& scores, const Tensor& labels, const Confus
             for (size_t l = 0; l < problem.classes; ++l)
               table.rows.emplace_back(problem.class_names[l], std::move(rows[l]));
             return {{}, std::move(table)};
-          }};
+          },
+          .parts = std::vector<std::string>()};
 }
 
 }  // namespace mox::metrics

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "moxing/metrics/internal/decision_counts.h"
+#include "moxing/metrics/internal/parts.h"
 #include "moxing/metrics/metrics.h"
 #include "runtime/base/error.h"
 
@@ -34,7 +35,8 @@ Metric decision_metric(const char* name, ClassMeasure measure, const Tensor& sco
         for (size_t i = 0; i < classes.size(); ++i)
           numbers.emplace_back(problem.class_names[i], (classes[i].*measure)(missing));
         return {std::move(numbers)};
-      }};
+      },
+      .parts = average == Average::kPerClass ? problem.class_names : internal::one_number()};
 }
 
 constexpr struct {
@@ -96,6 +98,8 @@ Metric per_class_table(const Tensor& scores, const Tensor& labels, const Decisio
       numbers.emplace_back(name, internal::averaged(measure, average, missing, classes));
     return {std::move(numbers), table_of(problem, classes, missing)};
   };
+  metric.parts.emplace();
+  for (const auto& [name, measure] : kMeasures) metric.parts->emplace_back(name);
   return metric;
 }
 

@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "moxing/metrics/internal/decision_problem.h"
+#include "moxing/metrics/internal/parts.h"
 #include "moxing/metrics/metrics.h"
 #include "runtime/base/error.h"
 
@@ -19,7 +20,8 @@ Metric mean(const Tensor& values, const MeanOptions& options, SourceLocation whe
                 for (const double value : row) state.sum(0).add_product(sample.weight, value);
                 state.sum(1).add_product(sample.weight, row.size());
               },
-          .result = [](const State& state) { return state.sum(0).value() / state.sum(1).value(); }};
+          .result = [](const State& state) { return state.sum(0).value() / state.sum(1).value(); },
+          .parts = internal::one_number()};
 }
 
 }  // namespace mox::metrics

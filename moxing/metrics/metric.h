@@ -111,6 +111,10 @@ struct Metric {
   std::optional<Direction> direction = {};  // of its numbers; empty: it has none, and no best
   std::function<void(const Sample& sample, State& state)> add = {};
   std::function<Result(const State& state)> result = {};
+  // The names that `result` gives its numbers ("" where it gives one without), if they do not depend on the
+  // data: what follows another number of the metric is refused before the first step, and not after the first
+  // evaluation. Empty: not known. Who replaces `result` replaces these, too.
+  std::optional<std::vector<std::string>> parts = {};
 };
 
 using NamedMetrics = std::vector<std::pair<std::string, Metric>>;

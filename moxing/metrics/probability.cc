@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "moxing/metrics/internal/decision_problem.h"
+#include "moxing/metrics/internal/parts.h"
 #include "moxing/metrics/metrics.h"
 #include "runtime/base/error.h"
 
@@ -62,7 +63,8 @@ Metric probability_metric(const char* name, double (*of_sample)(const DecisionPr
                 state.sum(0).add_product(weight, of_sample(problem, sample));
                 state.sum(1).add(weight);
               },
-          .result = [](const State& state) { return state.sum(0).value() / state.sum(1).value(); }};
+          .result = [](const State& state) { return state.sum(0).value() / state.sum(1).value(); },
+          .parts = internal::one_number()};
 }
 
 // Bin b is (b / bins, (b + 1) / bins]; 0 goes into the first.
@@ -117,7 +119,8 @@ Metric expected_calibration_error(const Tensor& probabilities, const Tensor& lab
                 for (size_t bin = 0; bin < static_cast<size_t>(bins); ++bin)
                   sum += std::abs(state.sum(1 + 2 * bin).value() - state.sum(2 + 2 * bin).value());
                 return sum / state.sum(0).value();
-              }};
+              },
+          .parts = internal::one_number()};
 }
 
 }  // namespace mox::metrics

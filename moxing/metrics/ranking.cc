@@ -8,6 +8,7 @@
 
 #include "moxing/metrics/internal/decision_counts.h"
 #include "moxing/metrics/internal/decision_problem.h"
+#include "moxing/metrics/internal/parts.h"
 #include "moxing/metrics/metrics.h"
 #include "runtime/base/error.h"
 
@@ -196,7 +197,8 @@ Metric area_metric(const char* name, Area area, const Tensor& scores, const Tens
             }
             if (average == Average::kPerClass) return {std::move(numbers)};
             return weights == 0 ? kUndefined : sum / weights;
-          }};
+          },
+          .parts = average == Average::kPerClass ? problem.class_names : internal::one_number()};
 }
 
 }  // namespace

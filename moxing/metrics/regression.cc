@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "moxing/metrics/internal/decision_problem.h"
+#include "moxing/metrics/internal/parts.h"
 #include "moxing/metrics/metrics.h"
 #include "runtime/base/error.h"
 
@@ -28,7 +29,10 @@ Metric error_metric(const char* name, const Tensor& predictions, const Tensor& l
                     const ErrorOptions& options, Direction direction, SourceLocation where) {
   require_like(name, predictions, labels, where);
   internal::require_weights(name, options.weights, predictions, where);
-  return {.inputs = {predictions, labels}, .weights = options.weights, .direction = direction};
+  return {.inputs = {predictions, labels},
+          .weights = options.weights,
+          .direction = direction,
+          .parts = internal::one_number()};
 }
 
 // Twice the digits of a double: differences of large sums keep those that they have.

@@ -16,6 +16,10 @@
 namespace mox::internal {
 namespace {
 
+std::string number_name(const std::string& metric, const std::string& part) {
+  return part.empty() ? metric : metric + "/" + printable(part);
+}
+
 std::vector<size_t> column_widths(const metrics::Table& table, std::vector<std::vector<std::string>>& cells) {
   std::vector<size_t> widths(table.columns.size() + 1);
   for (const auto& row : cells)
@@ -138,7 +142,7 @@ void EvaluationState::add_measures(Communicator& ranks, Evaluation& evaluation) 
     if (all.samples() == 0) evaluation.without_weight.push_back(name);
     metrics::Result result = metrics::result_of(metric, all);
     for (const auto& [part, number] : result.numbers)
-      evaluation.numbers.emplace_back(part.empty() ? name : name + "/" + printable(part), number);
+      evaluation.numbers.emplace_back(number_name(name, part), number);
     if (!result.table.rows.empty()) evaluation.tables.emplace_back(name, std::move(result.table));
   }
 }
@@ -163,9 +167,16 @@ std::string evaluated_name(const CompiledModel& model, std::string_view what_say
     names.push_back(mean.name);
   }
   for (const auto& [known, metric] : model.spec.metrics) {
-    // "f1", or a part of it: "f1/dark"
-    if (name == known || name.starts_with(known + "/")) return std::string(name);
-    names.push_back(known);
+    if (!metric.parts) {
+      // "f1", or a part of it: "f1/dark"
+      if (name == known || name.starts_with(known + "/")) return std::string(name);
+      names.push_back(known);
+      continue;
+    }
+    for (const std::string& part : *metric.parts) {
+      names.push_back(number_name(known, part));
+      if (names.back() == name) return names.back();
+    }
   }
   throw ConfigError(fmt::format("{} '{}', which no evaluation gives; model_fn's log_info and metrics are {}",
                                 what_says, name, fmt::join(names, ", ")));

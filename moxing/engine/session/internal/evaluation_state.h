@@ -53,7 +53,7 @@ std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::strin
 
 // The name of the number that an evaluation gives for `name`: another one for a value of log_info that is no
 // mean over samples. Throws ConfigError, beginning with `what_says` ("keep_best.metric is") and naming those
-// that there are, if it gives none.
+// that there are, if it gives none; of a metric whose parts are not known only an evaluation tells.
 std::string evaluated_name(const CompiledModel& model, std::string_view what_says, std::string_view name);
 
 // "test loss: 0.3412" and "test accuracy: 0.9123", a line each, then the tables: what a final evaluation

@@ -1,14 +1,17 @@
 #include "moxing/engine/session/internal/training/training_session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <set>
 
 #include "moxing/boost/boost_report.h"
 #include "moxing/boost/snapshot_hook.h"
 #include "moxing/engine/session/internal/output_hook.h"
+#include "moxing/engine/session/internal/training/failing_together.h"
 #include "moxing/hooks/hooks.h"
 #include "moxing/hooks/metric_names.h"
 #include "moxing/job/facts.h"
@@ -203,11 +206,28 @@ Metrics TrainingSession::evaluate() {
     // Of a step that is done, of which hooks that come later have not heard.
     save_before_failing("an evaluation has failed");
   });
+  require_followed();
   Metrics numbers = last_evaluation_.numbers;
   in_after_evaluation_ = true;
   after_evaluation(numbers);
   in_after_evaluation_ = false;
   return numbers;
+}
+
+// Which numbers a metric of the program's gives, the first evaluation tells.
+void TrainingSession::require_followed() {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : last_evaluation_.numbers) names.push_back(name);
+  for (const auto& [followed, follower] : followed_) {
+    if (std::ranges::find(names, followed) != names.end()) continue;
+    const ConfigError error(
+        fmt::format("{} follows '{}', which the evaluation at global step {} has not given; it gives {}. Let "
+                    "it follow one of these (keep_best.metric, early_stopping.metric, plateau.metric, or the "
+                    "options of the hook)",
+                    follower, followed, global_step_, fmt::join(names, ", ")));
+    fail_together(training_.ranks, std::make_exception_ptr(error),
+                  [this] { save_before_failing("what is followed is not in the evaluation"); });
+  }
 }
 
 void TrainingSession::require_evaluated(std::string_view follower, std::string_view metric) {
@@ -218,7 +238,7 @@ void TrainingSession::require_evaluated(std::string_view follower, std::string_v
                     follower, metric));
   const std::string name =
       evaluated_name(training_.evaluator->model(), fmt::format("{} follows", follower), metric);
-  if (name == metric || !name.ends_with(kMeanOfBatches) || !followed_means_.insert(name).second) return;
+  if (!followed_.emplace(name, follower).second || name == metric || !name.ends_with(kMeanOfBatches)) return;
   if (training_.ranks.rank() != 0) return;
   log_warning(fmt::format(
       "{} follows '{}' of log_info, which is not seen to be a mean over samples: its value is the average over "

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,6 +76,7 @@ class TrainingSession : public HookedSession, public HookStates, public Evaluati
   void complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) override;
   void end_saving() override;
   void submit_checkpoint();
+  void require_followed();
   TrainingState state() const;
 
   Training& training_;
@@ -89,7 +89,7 @@ class TrainingSession : public HookedSession, public HookStates, public Evaluati
   double learning_rate_multiplier_;
   bool in_after_evaluation_ = false, interrupted_ = false;
   std::vector<std::string> trained_names_, restored_names_;
-  std::set<std::string, std::less<>> followed_means_;  // of batches, of which a warning has been given
+  std::map<std::string, std::string> followed_;  // numbers of evaluations, and who follows each
   Evaluation last_evaluation_;
   std::shared_ptr<EvaluationSummaryHook> evaluation_summary_ = std::make_shared<EvaluationSummaryHook>();
 };

@@ -1,0 +1,79 @@
+// What is followed over evaluations and given by none of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "moxing/metrics/metrics.h"
+#include "runtime/base/error.h"
+#include "tests/moxing/small_run.h"
+
+namespace mox {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class FollowedMetrics : public SmallRun {
+ protected:
+  // Evaluated after the steps 10 and 20, with the metrics that are given for the samples and labels of 0.
+  RunSpec following(const std::string& metric,
+                    const std::function<metrics::NamedMetrics(const Tensor&, const Tensor&)>& metrics) {
+    auto s = spec();
+    s.model_fn = [metrics](const Inputs& in, ModeKeys mode) {
+      ModelSpec model = constant_slope_model(in, mode);
+      model.metrics = metrics(sigmoid(in[0]), in[0] * 0.0f);
+      return model;
+    };
+    s.inter_mode = ModeKeys::EVAL;
+    s.eval_every_n_steps = 10;
+    s.max_number_of_steps = 20;
+    s.keep_best = {{.metric = metric, .larger_is_better = true}};
+    s.hooks = {before_run_hook([this](Session&) { ++steps_; })};
+    return s;
+  }
+  int steps_ = 0;
+};
+
+// A metric with parts is no number itself, and has no other parts.
+TEST_F(FollowedMetrics, PartsThatAMetricHasNotAreRefusedBeforeTheFirstStep) {
+  const auto of_all_kinds = [](const Tensor& p, const Tensor& y) -> metrics::NamedMetrics {
+    const auto each =
+        metrics::f1(p, y, {.class_names = {"dark", "light"}, .average = metrics::Average::kPerClass});
+    return {{"classes", metrics::per_class_table(p, y)},
+            {"each", each},
+            {"matrix", metrics::confusion_matrix(p, y)},
+            {"plain", metrics::accuracy(p, y)}};
+  };
+  for (const char* metric : {"classes", "classes/F1", "each", "each/2", "matrix", "matrix/0", "plain/0"}) {
+    const auto s = following(metric, of_all_kinds);
+    EXPECT_THAT(message_of_run<ConfigError>(s),
+                HasSubstr("which no evaluation gives; model_fn's log_info and metrics are loss, mean, "
+                          "classes/precision, classes/recall, classes/f1, each/dark, each/light, plain"))
+        << metric;
+    EXPECT_EQ(run(s), 2) << metric;
+  }
+  EXPECT_EQ(steps_, 0);
+  for (const char* metric : {"classes/f1", "each/light", "plain"}) {
+    auto s = following(metric, of_all_kinds);
+    s.log_dir = fresh_directory("followed_parts");
+    EXPECT_EQ(run(s), 0) << metric;
+  }
+}
+
+// Of a metric of the program's only the evaluation tells; the steps up to it are not lost.
+TEST_F(FollowedMetrics, OneThatTheFirstEvaluationDoesNotGiveLosesNoStep) {
+  const auto s = following("own/b", [](const Tensor& p, const Tensor&) -> metrics::NamedMetrics {
+    return {{"own",
+             {.inputs = {p},
+              .add = [](const metrics::Sample&, metrics::State&) {},
+              .result = [](const metrics::State&) -> metrics::Result {
+                return {{{"a", 1.0}}};
+              }}}};
+  });
+  EXPECT_THAT(message_of_run<ConfigError>(s),
+              AllOf(HasSubstr("'own/b'"), HasSubstr("own/a"), HasSubstr("follow one of these")));
+  EXPECT_EQ(steps_, 10);
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 10);
+}
+
+}  // namespace
+}  // namespace mox
