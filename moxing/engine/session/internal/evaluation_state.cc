@@ -96,16 +96,32 @@ void EvaluationState::add(size_t index, int lane, CompiledModel& model, int64_t 
   }
 }
 
-Evaluation EvaluationState::finish(Communicator& ranks, const std::string& data) {
+void EvaluationState::gather(Communicator& ranks) {
+  all_records_ = allgather_values(ranks, records_);
+  for (size_t m = 0; m < metrics_.size(); ++m) {
+    metrics::State of_rank;
+    for (const auto& lane : states_) of_rank.merge(lane[m]);
+    metrics::State& all = all_states_.emplace_back();
+    if (ranks.size() == 1)
+      all = std::move(of_rank);
+    else
+      for (const std::string& bytes : ranks.allgather(of_rank.to_bytes()))
+        all.merge(metrics::State::from_bytes(bytes));
+  }
+  states_.clear();
+}
+
+Evaluation EvaluationState::finish(const Communicator& ranks, const std::string& data) {
   Evaluation evaluation;
   add_means(ranks, data, evaluation);
-  add_measures(ranks, evaluation);
+  add_measures(evaluation);
   return evaluation;
 }
 
-void EvaluationState::add_means(Communicator& ranks, const std::string& data, Evaluation& evaluation) const {
+void EvaluationState::add_means(const Communicator& ranks, const std::string& data,
+                                Evaluation& evaluation) const {
   const size_t record = values_.means.size() + 1;
-  const std::vector<std::vector<double>> all = allgather_values(ranks, records_);
+  const std::vector<std::vector<double>>& all = all_records_;
   std::vector<double> sums(values_.means.size());
   // Rank r has computed the batches r, r + ranks, ...
   size_t batches = 0;
@@ -128,16 +144,9 @@ void EvaluationState::add_means(Communicator& ranks, const std::string& data, Ev
     evaluation.numbers.emplace_back(values_.means[i].name, sums[i] / evaluation.samples);
 }
 
-void EvaluationState::add_measures(Communicator& ranks, Evaluation& evaluation) {
+void EvaluationState::add_measures(Evaluation& evaluation) {
   for (size_t m = 0; m < metrics_.size(); ++m) {
-    metrics::State of_rank;
-    for (const auto& lane : states_) of_rank.merge(lane[m]);
-    metrics::State all;
-    if (ranks.size() == 1)
-      all = std::move(of_rank);
-    else
-      for (const std::string& bytes : ranks.allgather(of_rank.to_bytes()))
-        all.merge(metrics::State::from_bytes(bytes));
+    metrics::State& all = all_states_[m];
     const auto& [name, metric] = metrics_[m];
     if (all.samples() == 0) evaluation.without_weight.push_back(name);
     metrics::Result result = metrics::result_of(metric, all);

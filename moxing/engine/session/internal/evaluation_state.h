@@ -32,13 +32,15 @@ class EvaluationState {
   void expect(size_t batches);
   void add(size_t index, int lane, CompiledModel& model, int64_t samples, int64_t first_sample);
 
-  // All ranks together, and each gets the same. Throws DataError if there are no samples, or if one rank has
-  // more batches than with the data of the others it would have.
-  Evaluation finish(Communicator& ranks, const std::string& data);
+  // All ranks together: each has what all of them have added.
+  void gather(Communicator& ranks);
+  // What that comes to, the same on all ranks. Throws DataError if there are no samples, or if one rank has
+  // more batches than with the data of the others it would have; and what a metric throws.
+  Evaluation finish(const Communicator& ranks, const std::string& data);
 
  private:
-  void add_means(Communicator& ranks, const std::string& data, Evaluation& evaluation) const;
-  void add_measures(Communicator& ranks, Evaluation& evaluation);
+  void add_means(const Communicator& ranks, const std::string& data, Evaluation& evaluation) const;
+  void add_measures(Evaluation& evaluation);
 
   EvaluatedValues values_;
   metrics::NamedMetrics metrics_;
@@ -46,6 +48,8 @@ class EvaluationState {
   std::vector<double> records_;                      // of each batch: its samples and the values of the means
   size_t expected_ = 0;                              // where the records of the batches under way begin
   std::vector<std::vector<metrics::State>> states_;  // by lane and metric
+  std::vector<std::vector<double>> all_records_;     // gathered: by rank
+  std::vector<metrics::State> all_states_;           // and by metric
 };
 
 // Which way the number of that name gets better, by what the spec says, by its metric or by its name.

@@ -11,6 +11,7 @@
 #include "moxing/job/facts.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
+#include "runtime/base/function_ref.h"
 #include "runtime/base/log.h"
 #include "runtime/base/seconds.h"
 #include "runtime/data/findings.h"
@@ -55,21 +56,33 @@ Evaluator::Evaluator(const RunSpec& spec, const RunSettings& settings, VariableS
   const Pipeline first(dataset_, pipeline_options_);
 }
 
-Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserver* observer,
-                               const std::function<void()>& keep) {
-  EvaluationState state(compiler_.for_signature(dataset_.signature()), lanes_.size());
+namespace {
+
+// Calls `work`, in which the ranks do not speak to each other. An error of it, of whichever rank, ends the
+// job once `keep` was called on all of them; without `keep` it is thrown.
+void keep_before_failing(const std::function<void()>& keep, FunctionRef<void()> work) {
+  if (!keep) return work();
   std::exception_ptr error;
   try {
-    evaluate_batches(state, give_up, observer);
+    work();
   } catch (const EvaluationGivenUp&) {
     throw;
   } catch (...) {
-    if (!keep) throw;
     error = std::current_exception();
   }
-  if (keep && any_has_failed(job(), error)) fail_together(job(), error, keep);
+  if (any_has_failed(job(), error)) fail_together(job(), error, keep);
+}
+
+}  // namespace
+
+Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserver* observer,
+                               const std::function<void()>& keep) {
+  EvaluationState state(compiler_.for_signature(dataset_.signature()), lanes_.size());
+  Evaluation evaluation;
+  keep_before_failing(keep, [&] { evaluate_batches(state, give_up, observer); });
   share_samples_read(keep);
-  Evaluation evaluation = state.finish(job(), dataset_.describe());
+  state.gather(job());
+  keep_before_failing(keep, [&] { evaluation = state.finish(job(), dataset_.describe()); });
   for (const std::string& name : evaluation.without_weight)
     if (without_weight_.insert(name).second && job().rank() == 0)
       log_warning(

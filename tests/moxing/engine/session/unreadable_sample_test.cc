@@ -8,6 +8,8 @@
 namespace mox {
 namespace {
 
+using ::testing::HasSubstr;
+
 class UnreadableSample : public SmallRun {
  protected:
   // Momentum over 40 samples, of which one cannot be read in the second pass; every step has a part in w.
@@ -31,11 +33,41 @@ class UnreadableSample : public SmallRun {
     return s;
   }
 
+  // The loss is in log_info, and what is evaluated are four samples, of which one may be damaged.
+  RunSpec of_evaluations(const std::string& log_dir, bool is_damaged) {
+    auto s = of_samples(log_dir, false);
+    s.model_fn = [model_fn = s.model_fn](const Inputs& in, ModeKeys mode) {
+      ModelSpec model = model_fn(in, mode);
+      model.log_info = {{"loss", model.loss}};
+      return model;
+    };
+    s.input_fn = [is_damaged, data = s.input_fn](ModeKeys mode) {
+      if (mode == ModeKeys::TRAIN) return data(mode);
+      return counting_data(4).map([is_damaged](const Element& sample) -> Element {
+        if (is_damaged && sample[0].item() == 2) throw DataError("'daisy/2.jpg' is damaged (on_bad_sample)");
+        return sample;
+      });
+    };
+    s.inter_mode = ModeKeys::EVAL;
+    return s;
+  }
+
+  // The run in log_dir_, which goes on without evaluations.
+  void expect_ends_as_the_whole() {
+    const std::string whole = fresh_directory("unreadable_whole");
+    for (const std::string& log_dir : {log_dir_, whole}) {
+      auto s = of_evaluations(log_dir, false);
+      s.inter_mode = {};
+      run_or_throw(s);
+    }
+    EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(whole));
+  }
+
   void expect_goes_on() {
     const std::string whole = fresh_directory("unreadable_whole");
     run_or_throw(of_samples(whole, false));
     EXPECT_THAT(message_of_run<DataError>(of_samples(log_dir_, true)),
-                testing::HasSubstr("'daisy/17.jpg' is damaged (on_bad_sample)"));
+                HasSubstr("'daisy/17.jpg' is damaged (on_bad_sample)"));
     const int64_t kept = load_checkpoint(log_dir_).global_step;
     EXPECT_GT(kept, 1);
     EXPECT_LT(kept, 40);
@@ -55,31 +87,40 @@ TEST_F(UnreadableSample, TheStepsBeforeItAreSavedWhereAStepHasSeveralBatches) {
 
 // Of the evaluation at step 4: that step is kept.
 TEST_F(UnreadableSample, OfAnEvaluationLosesNoStep) {
-  const auto logged = [&](const std::string& log_dir) {
-    auto run = of_samples(log_dir, false);
-    run.model_fn = [model_fn = run.model_fn](const Inputs& in, ModeKeys mode) {
-      ModelSpec model = model_fn(in, mode);
-      model.log_info = {{"loss", model.loss}};
-      return model;
-    };
-    return run;
-  };
-  auto s = logged(log_dir_);
-  s.input_fn = [data = s.input_fn](ModeKeys mode) {
-    if (mode == ModeKeys::TRAIN) return data(mode);
-    return counting_data(4).map([](const Element& sample) -> Element {
-      if (sample[0].item() == 2) throw DataError("'daisy/2.jpg' is damaged (on_bad_sample)");
-      return sample;
-    });
-  };
-  s.inter_mode = ModeKeys::EVAL;
+  auto s = of_evaluations(log_dir_, true);
   s.eval_every_n_steps = 4;
-  EXPECT_THAT(message_of_run<DataError>(s), testing::HasSubstr("'daisy/2.jpg' is damaged (on_bad_sample)"));
+  EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("'daisy/2.jpg' is damaged (on_bad_sample)"));
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 4);
-  run_or_throw(logged(log_dir_));  // without evaluations
-  const std::string whole = fresh_directory("unreadable_whole");
-  run_or_throw(logged(whole));
-  EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(whole));
+  expect_ends_as_the_whole();
+}
+
+// The batch of the step that would have followed is taken again.
+TEST_F(UnreadableSample, OfAnEvaluationBeforeAStepLosesNoBatch) {
+  auto s = of_evaluations(log_dir_, true);
+  s.hooks = {before_run_hook([](Session& session) {
+    if (session.global_step() == 3) session.evaluate();
+  })};
+  EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("'daisy/2.jpg' is damaged (on_bad_sample)"));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 3);
+  expect_ends_as_the_whole();
+}
+
+TEST_F(UnreadableSample, AMetricThatFailsLosesNoStep) {
+  auto s = of_evaluations(log_dir_, false);
+  s.eval_every_n_steps = 4;
+  s.model_fn = [model_fn = s.model_fn](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = model_fn(in, mode);
+    model.metrics = {{"own",
+                      {.inputs = {in[0]},
+                       .add = [](const metrics::Sample&, metrics::State&) {},
+                       .result = [](const metrics::State&) -> metrics::Result {
+                         throw DataError("there is nothing to divide by");
+                       }}}};
+    return model;
+  };
+  EXPECT_THAT(message_of_run<DataError>(s), HasSubstr("there is nothing to divide by"));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 4);
+  expect_ends_as_the_whole();
 }
 
 }  // namespace

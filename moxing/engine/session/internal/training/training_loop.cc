@@ -40,7 +40,6 @@ void TrainingLoop::steps() {
     training_.stage_two->begin_if_due(session_.global_step(), training_.start.settings, training_.engine(),
                                       *training_.step);
     const auto before = Clock::now();
-    training_.data->begin_step();
     const bool any = training_.step->begin(batches_);
     seconds_.data += seconds_since(before);
     if (!any) return end_of_data();
@@ -68,6 +67,7 @@ void TrainingLoop::take_batches() {
 void TrainingLoop::step() {
   ReplicatedStep& step = *training_.step;
   session_.begin_step();
+  training_.data->begin_step();  // a hook may have failed before it, and what is saved then is without it
   const auto before = Clock::now();
   step.run({.seed = training_.start.settings.seed,
             .step = session_.global_step(),
@@ -91,6 +91,7 @@ void TrainingLoop::step() {
 }
 
 void TrainingLoop::end_of_data() {
+  training_.data->begin_step();  // no batch waits for it
   const int64_t step = session_.global_step(), last_step = session_.last_step();
   if (step == 0)
     throw DataError(
