@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "moxing/console/console.h"
+#include "moxing/hooks/evaluation_line.h"
 #include "moxing/hooks/hooks.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
@@ -30,10 +31,8 @@ class EvaluationHook : public TrainingHook {
  private:
   void evaluate(Session& session) {
     evaluated_step_ = session.global_step();
-    std::string line = fmt::format("evaluation at global step {}:", evaluated_step_);
-    for (const auto& [name, value] : session.evaluate())
-      line += fmt::format("  {}: {}", name, format_value(value));
-    session.console().print(line, Console::Style::kStrong);
+    session.console().print(internal::evaluation_line(evaluated_step_, session.evaluate()),
+                            Console::Style::kStrong);
     clock_.done();  // seconds are those of training
   }
 
@@ -43,6 +42,12 @@ class EvaluationHook : public TrainingHook {
 };
 
 }  // namespace
+
+std::string internal::evaluation_line(int64_t step, const Metrics& metrics) {
+  std::string line = fmt::format("evaluation at global step {}:", step);
+  for (const auto& [name, value] : metrics) line += fmt::format("  {}: {}", name, format_value(value));
+  return line;
+}
 
 std::shared_ptr<Hook> evaluation_hook(int64_t every_n_steps) {
   if (every_n_steps < 0)

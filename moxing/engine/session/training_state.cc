@@ -124,6 +124,7 @@ constexpr Field kFields[] = {
     field<&TrainingState::data_cursor>("data_cursor", Since::kFirst),
     field<&TrainingState::elements_taken>("elements_taken", Since::kLater),
     field<&TrainingState::evaluation_data>("evaluation_data", Since::kLater),
+    field<&TrainingState::evaluation_due>("evaluation_due", Since::kLater),
     field<&TrainingState::hook_states>("hooks", Since::kFirst),
     text_field<&TrainingState::stage_two>("stage_two"),
 };

@@ -39,6 +39,7 @@ struct TrainingState {
   // (which no checkpoint had before) all steps had the logical replicas of the last one.
   std::optional<int64_t> elements_taken;
   std::optional<std::string> evaluation_data;      // content_mark of the evaluations' so far, if it is known
+  std::optional<int64_t> evaluation_due;           // the step, if that is saved because its evaluation failed
   std::map<std::string, std::string> hook_states;  // by Hook::name
   std::string stage_two;  // of dimension-reduced training, JSON text; "" where there is none
 };

@@ -26,6 +26,7 @@ TrainingState full_state() {
           .data_cursor = "{\"position\":[0,3]}",
           .elements_taken = 99,
           .evaluation_data = "contents 0123 of 'a table'",
+          .evaluation_due = 7,
           .hook_states = {{"a", "{}"}, {"b", "[1]"}},
           .stage_two = "{\"first_step\":3}"};
 }
@@ -40,7 +41,7 @@ Checkpoint checkpoint_of(const TrainingState& state) {
 TEST(TrainingState, ComesBackWhole) {
   const TrainingState state = full_state();
   const Checkpoint checkpoint = checkpoint_of(state);
-  EXPECT_EQ(checkpoint.state.size(), 15U);
+  EXPECT_EQ(checkpoint.state.size(), 16U);
   const TrainingState back = from_checkpoint_state(checkpoint, "x");
   EXPECT_EQ(back.global_step, 7);
   EXPECT_EQ(back.loss_scale, state.loss_scale);
@@ -49,7 +50,8 @@ TEST(TrainingState, ComesBackWhole) {
 
 TEST(TrainingState, WhatHasNoValueIsNotWritten) {
   const auto state = checkpoint_of(TrainingState()).state;
-  for (const char* key : {"instruction_set", "elements_taken", "evaluation_data", "stage_two"})
+  for (const char* key :
+       {"instruction_set", "elements_taken", "evaluation_data", "evaluation_due", "stage_two"})
     EXPECT_FALSE(state.contains(key)) << key;
   EXPECT_EQ(state.at("hooks"), "{}");
 }

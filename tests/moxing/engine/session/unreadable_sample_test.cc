@@ -94,6 +94,26 @@ TEST_F(UnreadableSample, OfAnEvaluationLosesNoStep) {
   expect_ends_as_the_whole();
 }
 
+// What follows evaluations has seen all that it sees in a run that nothing disturbs.
+TEST_F(UnreadableSample, AnEvaluationThatFailedIsMadeUpFor) {
+  const auto following = [&](const std::string& log_dir, bool is_damaged) {
+    auto s = of_evaluations(log_dir, is_damaged);
+    s.eval_every_n_steps = 4;
+    s.plateau = {{.monitor = {.metric = "loss", .patience = 1}, .factor = 0.5}};
+    return s;
+  };
+  EXPECT_THAT(message_of_run<DataError>(following(log_dir_, true)), HasSubstr("'daisy/2.jpg' is damaged"));
+  EXPECT_THAT(message_of_run<DataError>(following(log_dir_, true)), HasSubstr("'daisy/2.jpg' is damaged"));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 4);
+  testing::internal::CaptureStdout();
+  run_or_throw(following(log_dir_, false));
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("evaluation at global step 4:"));
+  const std::string whole = fresh_directory("unreadable_whole");
+  run_or_throw(following(whole, false));
+  EXPECT_EQ(checkpoint_digest(log_dir_), checkpoint_digest(whole));
+  EXPECT_FALSE(load_checkpoint(log_dir_).state.contains("evaluation_due"));
+}
+
 // The batch of the step that would have followed is taken again.
 TEST_F(UnreadableSample, OfAnEvaluationBeforeAStepLosesNoBatch) {
   auto s = of_evaluations(log_dir_, true);

@@ -33,6 +33,7 @@ void TrainingLoop::run() {
 }
 
 void TrainingLoop::steps() {
+  session_.make_up_for_evaluation();
   take_batches();
   agree();
   while (!session_.stop_requested()) {

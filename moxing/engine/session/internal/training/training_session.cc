@@ -12,6 +12,7 @@
 #include "moxing/boost/snapshot_hook.h"
 #include "moxing/engine/session/internal/output_hook.h"
 #include "moxing/engine/session/internal/training/failing_together.h"
+#include "moxing/hooks/evaluation_line.h"
 #include "moxing/hooks/hooks.h"
 #include "moxing/hooks/metric_names.h"
 #include "moxing/job/facts.h"
@@ -129,6 +130,7 @@ TrainingState TrainingSession::state() const {
                       .data_cursor = training_.data->cursor(),
                       .elements_taken = training_.data->elements_taken(),
                       .evaluation_data = evaluated,
+                      .evaluation_due = evaluation_is_due_ ? std::optional(global_step_) : std::nullopt,
                       .hook_states = hook_states(),
                       .stage_two = training_.stage_two->state()};
   return state;
@@ -202,16 +204,23 @@ Metrics TrainingSession::evaluate() {
   const auto may_leave = [this] {  // what is saved already
     return is_ending() && training_.ranks.size() == 1 && interrupted();
   };
+  evaluation_is_due_ = true;
   last_evaluation_ = training_.evaluator->evaluate(may_leave, nullptr, [this] {
     // Of a step that is done, of which hooks that come later have not heard.
     save_before_failing("an evaluation has failed");
   });
   require_followed();
+  evaluation_is_due_ = false;
   Metrics numbers = last_evaluation_.numbers;
   in_after_evaluation_ = true;
   after_evaluation(numbers);
   in_after_evaluation_ = false;
   return numbers;
+}
+
+void TrainingSession::make_up_for_evaluation() {
+  if (training_.start.restored.evaluation_due != global_step_ || !can_evaluate() || stop_requested()) return;
+  console().print(evaluation_line(global_step_, evaluate()), Console::Style::kStrong);
 }
 
 // Which numbers a metric of the program's gives, the first evaluation tells.

@@ -24,6 +24,9 @@ class TrainingSession : public HookedSession, public HookStates, public Evaluati
   // At the step from which `training` goes on.
   TrainingSession(Training& training, const StopSignal& signal);
 
+  // Before the first step: the evaluation that an earlier start has not brought to its end.
+  void make_up_for_evaluation();
+
   // What the loop tells of a step.
   void begin_step();  // calls the hooks' before_run
   void count_step(int64_t samples);
@@ -87,6 +90,7 @@ class TrainingSession : public HookedSession, public HookStates, public Evaluati
   bool in_step_ = false;
   bool save_is_due_ = false;  // a save that a hook asks for within a step waits for the step's end
   double learning_rate_multiplier_;
+  bool evaluation_is_due_ = false;  // of this step: it has begun, and has no result
   bool in_after_evaluation_ = false, interrupted_ = false;
   std::vector<std::string> trained_names_, restored_names_;
   std::map<std::string, std::string> followed_;  // numbers of evaluations, and who follows each
