@@ -92,6 +92,10 @@ class Session {
   // Steps in one pass over the training data: a fraction where batches run across the ends of passes (10
   // samples in batches of 4, repeated: 2.5). 0 if the size of the data set is not known.
   virtual double steps_per_epoch() const = 0;
+  // Passes over the training data that the steps up to the global step `step` have taken, from first_step()
+  // on: step / steps_per_epoch(), unless earlier starts had steps of another number of samples
+  // (allow_inexact). 0 if the size of the data set is not known.
+  virtual double passes(int64_t step) const = 0;
   virtual int64_t samples() const = 0;  // trained on since this start
   // "" if the run keeps nothing. Of the ranks of a job rank 0 alone needs to see it: what writes there does
   // so on rank 0.

@@ -33,8 +33,8 @@ bool IntervalClock::is_due(const Session& session) {
   const int64_t step = session.global_step();
   bool due = interval_.steps > 0 && step % interval_.steps == 0;
   if (interval_.epochs > 0)
-    due |= completed_epochs(step, session.steps_per_epoch()) / interval_.epochs >
-           completed_epochs(step - 1, session.steps_per_epoch()) / interval_.epochs;
+    due |= completed_epochs(session.passes(step)) / interval_.epochs >
+           completed_epochs(session.passes(step - 1)) / interval_.epochs;
   if (interval_.seconds > 0) due |= time_is_up();
   if (due) done();
   return due;
@@ -46,9 +46,13 @@ bool IntervalClock::time_is_up() const {
   return broadcast(here ? "yes" : "no") == "yes";
 }
 
-int64_t completed_epochs(int64_t steps, double steps_per_epoch) {
+int64_t completed_epochs(double passes) {
   // A pass whose end lies within a step ends with it.
-  return static_cast<int64_t>(std::floor(steps / steps_per_epoch + 1e-9));
+  return static_cast<int64_t>(std::floor(passes + 1e-9));
+}
+
+int64_t completed_epochs(int64_t steps, double steps_per_epoch) {
+  return completed_epochs(steps / steps_per_epoch);
 }
 
 }  // namespace mox

@@ -47,7 +47,9 @@ class IntervalClock {
   Clock::time_point last_ = Clock::now();
 };
 
-// The passes over the training data that `steps` steps have completed; steps_per_epoch > 0.
+// Of so many passes over the training data (Session::passes), those that are completed.
+int64_t completed_epochs(double passes);
+// The passes that `steps` steps have completed; steps_per_epoch > 0.
 int64_t completed_epochs(int64_t steps, double steps_per_epoch);
 
 }  // namespace mox

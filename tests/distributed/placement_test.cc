@@ -187,9 +187,13 @@ TEST_F(Placements, ThatCannotDivideAreRefusedWithThoseThatCan) {
 
 TEST_F(Placements, OfOtherReplicasTakeAsManyPassesOverTheData) {
   expect_success(train_on({1, 1}, program(log_dir_, 5, {"--endless"})));  // 5 x 4 x 8 samples of 2 x 300
-  expect_success(run_process(program(
-      log_dir_, 100, {"--endless", "--threads=3", "--num_devices=3", "--allow_inexact", "--max_epochs=2"})));
-  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 5 + 19);  // 440 samples by 3 x 8
+  const ProcessResult result =
+      run_process(program(log_dir_, 100,
+                          {"--endless", "--threads=3", "--num_devices=3", "--allow_inexact", "--max_epochs=2",
+                           "--eval_every_n_epochs=1"}));
+  expect_success(result);
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 5 + 19);                      // 440 samples by 3 x 8
+  EXPECT_THAT(result.out, testing::HasSubstr("evaluation at global step 11:"));  // 140 samples by 3 x 8
   const ProcessResult again = run_process(program(
       log_dir_, 100, {"--endless", "--threads=3", "--num_devices=3", "--allow_inexact", "--max_epochs=2"}));
   expect_success(again);

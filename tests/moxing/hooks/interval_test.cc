@@ -22,6 +22,8 @@ TEST(CompletedEpochs, APassThatEndsWithinAStepEndsWithIt) {
   EXPECT_EQ(completed_epochs(3, 2.5), 1);
   EXPECT_EQ(completed_epochs(5, 2.5), 2);
   EXPECT_EQ(completed_epochs(10, 5), 2);
+  EXPECT_EQ(completed_epochs(2.9999999999), 3);
+  EXPECT_EQ(completed_epochs(2.99), 2);
   EXPECT_EQ(completed_epochs(30, 3.0000000000000004), 10);  // a quotient that is a little too large
 }
 

@@ -34,6 +34,7 @@ class PassSession : public HookedSession, public PassObserver {
   int64_t first_step() const override { return global_step(); }
   int64_t last_step() const override { return global_step(); }
   double steps_per_epoch() const override { return 0; }
+  double passes(int64_t) const override { return 0; }
   int64_t samples() const override { return samples_; }
   void request_stop(std::string reason) override;
   bool interrupted() const override { return is_interrupted_; }

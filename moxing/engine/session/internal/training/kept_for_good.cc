@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "runtime/base/error.h"
 #include "runtime/base/seconds.h"
 
 namespace mox::internal {
 
-KeptForGood::KeptForGood(const Interval& interval, double steps_per_epoch)
-    : interval_(interval), steps_per_epoch_(steps_per_epoch) {
+KeptForGood::KeptForGood(const Interval& interval, double steps_per_epoch) : interval_(interval) {
   if (interval.epochs > 0 && steps_per_epoch <= 0)
     throw ConfigError(fmt::format(
         "keep_checkpoint_every_n_epochs is {}, but the size of an epoch of input_fn's data is not known; use "
@@ -18,12 +15,9 @@ KeptForGood::KeptForGood(const Interval& interval, double steps_per_epoch)
         interval.epochs));
 }
 
-bool KeptForGood::keeps(int64_t step, int64_t saved_step) {
-  bool kept = false;
-  if (interval_.epochs > 0) {
-    const int64_t before = completed_epochs(std::max<int64_t>(saved_step, 0), steps_per_epoch_);
-    kept = completed_epochs(step, steps_per_epoch_) / interval_.epochs > before / interval_.epochs;
-  }
+bool KeptForGood::keeps(double passes, double passes_before) {
+  const bool kept = interval_.epochs > 0 && completed_epochs(passes) / interval_.epochs >
+                                                completed_epochs(passes_before) / interval_.epochs;
   const bool by_time = interval_.seconds > 0 && seconds_since(last_) >= interval_.seconds;
   if (by_time) last_ = Clock::now();
   return kept || by_time;

@@ -13,16 +13,15 @@ class KeptForGood {
   // Throws FailedPrecondition for an interval in epochs where `steps_per_epoch` is not known (0).
   KeptForGood(const Interval& interval, double steps_per_epoch);
 
-  // Whether the checkpoint at `step`, saved now, is kept: the first one after each such number of passes, and
-  // the first one so many seconds after the last that time has kept, or after the start of the run.
-  // `saved_step`: of the checkpoint before; < 0: there is none.
-  bool keeps(int64_t step, int64_t saved_step);
+  // Whether the checkpoint that is saved now, after so many passes, is kept: the first one after each such
+  // number of them, and the first one so many seconds after the last that time has kept, or after the start
+  // of the run. `passes_before`: of the checkpoint before; 0 if there is none.
+  bool keeps(double passes, double passes_before);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   Interval interval_;
-  double steps_per_epoch_;
   Clock::time_point last_ = Clock::now();
 };
 

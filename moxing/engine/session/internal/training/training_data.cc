@@ -50,6 +50,27 @@ void TrainingData::count_elements(const Start& start, int64_t epoch, int64_t car
                                   &elements_taken_))
     throw DataError(fmt::format("'{}' is of step {}: of more samples than can be counted", start.point.path,
                                 restored.global_step));
+  epoch_ = epoch;
+  elements_at_start_ = elements_taken_;
+  first_step_ = restored.global_step;
+  int64_t elements = 0;
+  are_steps_alike_ =
+      !__builtin_mul_overflow(first_step_, step_elements_, &elements) && elements == elements_at_start_;
+}
+
+double TrainingData::passes(int64_t step) const {
+  if (steps_per_epoch_ <= 0) return 0;
+  if (are_steps_alike_) return step / steps_per_epoch_;
+  const double since = static_cast<double>(step - first_step_) * step_elements_;
+  return (elements_at_start_ + since) / epoch_;
+}
+
+double TrainingData::steps_per_epoch_until(int64_t step) const {
+  const double taken = passes(step);
+  if (are_steps_alike_ || taken <= 0) return steps_per_epoch_;
+  double per_epoch = step / taken;
+  while (step / per_epoch < taken) per_epoch = std::nextafter(per_epoch, 0.0);  // a border that is reached
+  return per_epoch;
 }
 
 void TrainingData::find_last_step(const Start& start, int64_t epoch) {

@@ -23,8 +23,13 @@ class TrainingData {
   const std::optional<Dataset>& samples() const { return samples_; }
   // Samples of a batch that is not short.
   int64_t full_batch() const { return dataset_->signature()[0].shape[0]; }
-  double steps_per_epoch() const { return steps_per_epoch_; }  // 0: not known
-  int64_t last_step() const { return last_step_; }             // the run's; 0: without a limit
+  double steps_per_epoch() const { return steps_per_epoch_; }  // of this start's; 0: not known
+  // Passes over the data that the steps up to the global step `step`, of this start, have taken; those of
+  // earlier starts may have taken another number of samples each (allow_inexact). 0: not known.
+  double passes(int64_t step) const;
+  // What makes `step` so many passes: what a schedule in epochs is given for it.
+  double steps_per_epoch_until(int64_t step) const;
+  int64_t last_step() const { return last_step_; }  // the run's; 0: without a limit
 
   // The next batches of this process's replicas, at most `wanted`; at the end of the data fewer, or none.
   // Throws what the pipeline throws. `cursor` stays before the first of them until a step begins with them.
@@ -45,8 +50,10 @@ class TrainingData {
   std::unique_ptr<Pipeline> pipeline_;
   bool are_waiting_ = false;                        // batches, for their step
   int64_t step_elements_ = 0, elements_taken_ = 0;  // step_elements_: those that a step takes
+  int64_t epoch_ = 0, elements_at_start_ = 0;       // elements of a pass; and those taken by step first_step_
   double steps_per_epoch_ = 0;
-  int64_t last_step_ = 0;
+  int64_t first_step_ = 0, last_step_ = 0;
+  bool are_steps_alike_ = true;  // those of earlier starts took as many elements each
 };
 
 }  // namespace mox::internal

@@ -72,7 +72,7 @@ void TrainingLoop::step() {
   const auto before = Clock::now();
   step.run({.seed = training_.start.settings.seed,
             .step = session_.global_step(),
-            .steps_per_epoch = session_.steps_per_epoch(),
+            .steps_per_epoch = training_.data->steps_per_epoch_until(session_.global_step()),
             .learning_rate_multiplier = session_.learning_rate_factor()});
   session_.count_step(step.samples());
   training_.data->count_step();

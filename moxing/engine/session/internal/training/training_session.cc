@@ -176,7 +176,8 @@ void TrainingSession::submit_checkpoint() {
                     *name, global_step_));
   Checkpoint checkpoint;
   checkpoint.global_step = global_step_;
-  checkpoint.keep_for_good = kept_for_good_.keeps(global_step_, saved_step_);
+  checkpoint.keep_for_good =
+      kept_for_good_.keeps(passes(global_step_), saved_step_ < 0 ? 0 : passes(saved_step_));
   checkpoint.state = to_checkpoint_state(state());
   // Variables that only the EVAL side makes stay, should this part of the run have none.
   const VariableStore& store = training_.start.store;
@@ -271,7 +272,8 @@ double TrainingSession::learning_rate_factor() const {
 }
 
 double TrainingSession::learning_rate() const {
-  return training_.scheme->updater().learning_rate(global_step_, steps_per_epoch()) *
+  return training_.scheme->updater().learning_rate(global_step_,
+                                                   training_.data->steps_per_epoch_until(global_step_)) *
          learning_rate_multiplier_ * training_.start.learning_rate_scale;
 }
 

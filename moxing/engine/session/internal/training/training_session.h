@@ -57,6 +57,7 @@ class TrainingSession : public HookedSession, public HookStates, public Evaluati
   int64_t first_step() const override { return training_.start.restored.global_step; }
   int64_t last_step() const override { return training_.data->last_step(); }
   double steps_per_epoch() const override { return training_.data->steps_per_epoch(); }
+  double passes(int64_t step) const override { return training_.data->passes(step); }
   int64_t samples() const override { return samples_; }
   bool interrupted() const override;
   void save_checkpoint() override;
