@@ -10,6 +10,7 @@
 #include "moxing/hooks/evaluation_data.h"
 #include "moxing/hooks/hook_states.h"
 #include "moxing/hooks/hooks.h"
+#include "moxing/hooks/internal/late_start_hook.h"
 #include "moxing/hooks/internal/metric_monitor.h"
 #include "moxing/job/distributed.h"
 #include "moxing/json/parse_json.h"
@@ -26,7 +27,7 @@ namespace {
 constexpr const char* kMark = "best";
 constexpr const char* kEvaluationData = "evaluation_data";
 
-class KeepBestHook : public TrainingHook {
+class KeepBestHook : public internal::LateStartHook {
  public:
   explicit KeepBestHook(const KeepBestOptions& options) : options_(options) {
     if (options.metric.empty()) throw InvalidArgument("keep_best: the name of the metric is empty");
@@ -36,34 +37,8 @@ class KeepBestHook : public TrainingHook {
   std::string save_state() const override { return nlohmann::json({{"metric", options_.metric}}).dump(); }
   void restore_state(const std::string&) override { is_continued_ = true; }
 
-  void after_create_session(Session& session) override {
-    larger_is_better_ =
-        internal::direction_to_follow(session, "keep_best", options_.metric, options_.larger_is_better) ==
-        metrics::Direction::kLargerIsBetter;
-    is_restoring_ = false;
-    evaluations_ = 0;
-    best_.reset();
-    in_memory_.clear();
-    if (const auto* data = dynamic_cast<const internal::EvaluationData*>(&session)) {
-      evaluation_data_ = data->evaluation_data();
-      data_are_others_ = data->evaluation_data_are_others();
-    }
-    directory_ = session.log_dir().empty() ? "" : best_directory(session.log_dir());
-    if (!directory_.empty()) find_kept(session.global_step());
-    is_continued_ = false;
-  }
-
-  void after_evaluation(Session& session, const Metrics& metrics) override {
-    if (is_restoring_) return;
-    const double value = internal::value_of(metrics, options_.metric);
-    const auto direction =
-        larger_is_better_ ? metrics::Direction::kLargerIsBetter : metrics::Direction::kSmallerIsBetter;
-    ++evaluations_;
-    if (!std::isfinite(value) || (best_ && !metrics::is_better(direction, value, best_->value))) return;
-    keep(session, value);
-  }
-
   void end(Session& session) override {
+    LateStartHook::end(session);
     if (writer_) writer_->wait();
     if (session.failed() || session.interrupted()) return;
     if (!best_ && evaluations_ > 0 && rank() == 0)
@@ -82,6 +57,33 @@ class KeepBestHook : public TrainingHook {
     double value = 0;
     int64_t step = 0;
   };
+
+  void start(Session& session) override {
+    larger_is_better_ =
+        internal::direction_to_follow(session, "keep_best", options_.metric, options_.larger_is_better) ==
+        metrics::Direction::kLargerIsBetter;
+    is_restoring_ = false;
+    evaluations_ = 0;
+    best_.reset();
+    in_memory_.clear();
+    if (const auto* data = dynamic_cast<const internal::EvaluationData*>(&session)) {
+      evaluation_data_ = data->evaluation_data();
+      data_are_others_ = data->evaluation_data_are_others();
+    }
+    directory_ = session.log_dir().empty() ? "" : best_directory(session.log_dir());
+    if (!directory_.empty()) find_kept(session.global_step());
+    is_continued_ = false;
+  }
+
+  void add(Session& session, const Metrics& metrics) override {
+    if (is_restoring_) return;
+    const double value = internal::value_of(metrics, options_.metric);
+    const auto direction =
+        larger_is_better_ ? metrics::Direction::kLargerIsBetter : metrics::Direction::kSmallerIsBetter;
+    ++evaluations_;
+    if (!std::isfinite(value) || (best_ && !metrics::is_better(direction, value, best_->value))) return;
+    keep(session, value);
+  }
 
   // What an earlier start of the run has kept. Rank 0 looks.
   void find_kept(int64_t global_step) {

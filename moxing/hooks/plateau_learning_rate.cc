@@ -4,6 +4,7 @@
 
 #include "moxing/hooks/evaluation_data.h"
 #include "moxing/hooks/hooks.h"
+#include "moxing/hooks/internal/late_start_hook.h"
 #include "moxing/hooks/internal/metric_monitor.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -11,17 +12,19 @@
 namespace mox {
 namespace {
 
-class PlateauLearningRateHook : public TrainingHook {
+class PlateauLearningRateHook : public internal::LateStartHook {
  public:
   PlateauLearningRateHook(const MonitorOptions& options, double factor, double min_multiplier)
       : monitor_(options), factor_(factor), min_multiplier_(min_multiplier) {}
   std::string name() const override {
     return std::string(internal::kPlateauName) + monitor_.options().metric;
   }
-  void after_create_session(Session& session) override {
-    monitor_.start(session, "plateau_learning_rate_hook");
-  }
-  void after_evaluation(Session& session, const Metrics& metrics) override {
+  std::string save_state() const override { return monitor_.save_state(); }
+  void restore_state(const std::string& state) override { monitor_.restore_state(state); }
+
+ private:
+  void start(Session& session) override { monitor_.start(session, "plateau_learning_rate_hook"); }
+  void add(Session& session, const Metrics& metrics) override {
     monitor_.add(metrics, session.global_step());
     if (!monitor_.is_stuck()) return;
     const std::string reason = monitor_.describe();
@@ -32,10 +35,7 @@ class PlateauLearningRateHook : public TrainingHook {
     session.set_learning_rate_multiplier(after);
     log_info(fmt::format("{}: the learning rate is multiplied by {:g} from now on", reason, after));
   }
-  std::string save_state() const override { return monitor_.save_state(); }
-  void restore_state(const std::string& state) override { monitor_.restore_state(state); }
 
- private:
   internal::MetricMonitor monitor_;
   double factor_, min_multiplier_;
 };

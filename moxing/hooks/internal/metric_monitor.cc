@@ -16,7 +16,7 @@ namespace mox::internal {
 
 namespace {
 
-// What the values are taken to need at most. There are three, and longer texts are no monitor's.
+// What the values are taken to need at most. There are four, and longer texts are no monitor's.
 constexpr size_t kMostTimesOfMonitor = 12;
 
 }  // namespace
@@ -67,9 +67,9 @@ void MetricMonitor::start(Session& session, const char* hook) {
   if (!is_restored_ || (data && data->evaluation_data_are_others())) {
     best_.reset();
     waited_ = 0;
+    counted_step_ = -1;
   }
   is_restored_ = false;
-  counted_step_ = -1;
   direction_ = direction_to_follow(session, hook, options_.metric, options_.larger_is_better);
   if (!session.evaluates_between_steps())
     throw ConfigError(fmt::format(
@@ -106,6 +106,7 @@ std::string MetricMonitor::save_state() const {
     state["best"] = *best_;
     state["best_step"] = best_step_;
   }
+  if (counted_step_ >= 0) state["counted_step"] = counted_step_;
   return state.dump();
 }
 
@@ -113,8 +114,10 @@ void MetricMonitor::restore_state(const std::string& state) {
   try {
     const auto parsed = parse_json(state, kInnerText, kMostTimesOfMonitor);
     const int64_t waited = count_in(parsed.at("waited"));
-    const auto step = parsed.find("best_step");  // there was none before
+    // Those that there were none of before.
+    const auto step = parsed.find("best_step"), counted = parsed.find("counted_step");
     best_step_ = step == parsed.end() ? 0 : count_in(*step);
+    counted_step_ = counted == parsed.end() ? -1 : count_in(*counted);
     best_ = parsed.contains("best") ? std::optional(parsed.at("best").get<double>()) : std::nullopt;
     waited_ = waited;
     is_restored_ = true;

@@ -30,9 +30,9 @@ class MetricMonitor {
   // know the direction.
   void start(Session& session, const char* hook);
 
-  // Takes the metric out of an evaluation at `step`; NaN and infinities are no improvement. A
-  // further evaluation at the same step (of a restored state) does not count. Throws what
-  // value_of throws.
+  // Takes the metric out of an evaluation at `step`; NaN and infinities are no improvement. A further
+  // evaluation at the same step, of a restored state or after a resume, does not count. Throws
+  // what value_of throws.
   void add(const Metrics& metrics, int64_t step);
 
   // Whether `patience` evaluations in a row, or more, brought no improvement.
@@ -51,8 +51,8 @@ class MetricMonitor {
   metrics::Direction direction_ = metrics::Direction::kSmallerIsBetter;
   std::optional<double> best_;
   int64_t best_step_ = 0, waited_ = 0;
-  int64_t counted_step_ = -1;
-  bool is_restored_ = false;  // for the run that starts next
+  int64_t counted_step_ = -1;  // of the last evaluation that counted
+  bool is_restored_ = false;   // for the run that starts next
 };
 
 }  // namespace mox::internal

@@ -239,6 +239,29 @@ TEST_F(BuiltInHooks, EarlyStoppingCountsOnAfterAResume) {
   EXPECT_EQ(run_or_throw(s).global_step, 5);
 }
 
+// One of a hook that evaluates in its after_create_session.
+TEST_F(BuiltInHooks, AnEvaluationBeforeItsTurnCountsOnceAndInTheRightDirection) {
+  auto s = scored({1, 2, 3, 3, 3, 3, 3, 3});
+  s.model_fn = [model_fn = s.model_fn](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = model_fn(in, mode);
+    model.directions = {{"score", metrics::Direction::kLargerIsBetter}};
+    return model;
+  };
+  auto evaluating = std::make_shared<CallbackHook>();
+  evaluating->on_create = [](Session& session) { session.evaluate(); };
+  s.hooks.insert(s.hooks.begin(), evaluating);
+  for (const int64_t last : {4, 8}) {
+    s.hooks.push_back(early_stopping_hook({.metric = "score", .patience = 3}));
+    s.max_number_of_steps = last;
+    const RunResult result = run_or_throw(s);
+    s.hooks.pop_back();
+    if (last == 8) {
+      EXPECT_EQ(result.global_step, 6);
+      EXPECT_THAT(result.stop_reason, HasSubstr("not improved on 3 (global step 3) for 3 evaluations"));
+    }
+  }
+}
+
 // A program that runs several trainings, one after another, with the same hooks.
 TEST_F(BuiltInHooks, EarlyStoppingBeginsAnewInAnotherRun) {
   const auto hook = early_stopping_hook({.metric = "score", .patience = 2});

@@ -56,8 +56,14 @@ TEST(MetricMonitorTest, AFurtherEvaluationAtAStepDoesNotCount) {
   MetricMonitor monitor({.metric = "loss", .patience = 2});
   for (const int64_t step : {1, 2, 2, 2}) monitor.add({{"loss", 1.0}}, step);
   EXPECT_FALSE(monitor.is_stuck());
-  monitor.add({{"loss", 1.0}}, 3);
-  EXPECT_TRUE(monitor.is_stuck());
+  MetricMonitor resumed({.metric = "loss", .patience = 2});
+  resumed.restore_state(monitor.save_state());
+  for (MetricMonitor* one : {&monitor, &resumed}) {
+    one->add({{"loss", 1.0}}, 2);
+    EXPECT_FALSE(one->is_stuck());
+    one->add({{"loss", 1.0}}, 3);
+    EXPECT_TRUE(one->is_stuck());
+  }
 }
 
 }  // namespace

@@ -235,6 +235,18 @@ TEST_F(KeepBest, TheLastEvaluationCountsToo) {
   EXPECT_EQ(best().global_step, 35);
 }
 
+// Of a hook of the program, which comes before the one that keeps it.
+TEST_F(KeepBest, AnEvaluationBeforeTheFirstStepCountsToo) {
+  auto s = best_spec();
+  s.model_fn = best_at(0);
+  s.max_number_of_steps = 20;
+  auto hook = std::make_shared<CallbackHook>();
+  hook->on_create = [](Session& session) { session.evaluate(); };
+  s.hooks = {hook};
+  run_or_throw(s);
+  EXPECT_EQ(best().global_step, 0);
+}
+
 TEST_F(KeepBest, AnEarlierStepMayTakeThePlaceOfALaterOne) {
   auto s = best_spec();
   s.model_fn = best_at(60);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "moxing/console/console.h"
@@ -26,15 +27,13 @@ class BestValues {
   std::vector<MetricSummary> summaries_;
 };
 
-// Those of all evaluations of a run, earlier starts included that evaluated the same data.
+// Those of all evaluations of a run, earlier starts included that evaluated the same data. Of one start.
 class EvaluationSummaryHook : public Hook {
  public:
   std::string name() const override { return "evaluation_summary"; }
-  void after_create_session(Session& session) override {
-    const auto* data = dynamic_cast<const EvaluationData*>(&session);
-    if (data && data->evaluation_data_are_others()) values_ = {};
-  }
+  void after_create_session(Session& session) override { start_once(session); }
   void after_evaluation(Session& session, const Metrics& metrics) override {
+    start_once(session);  // a hook before this one may have evaluated in its after_create_session
     for (const auto& [name, value] : metrics)
       values_.add(name, value, session.direction(name), session.global_step());
   }
@@ -43,7 +42,14 @@ class EvaluationSummaryHook : public Hook {
   const BestValues& values() const { return values_; }
 
  private:
+  void start_once(Session& session) {
+    if (std::exchange(is_started_, true)) return;
+    const auto* data = dynamic_cast<const EvaluationData*>(&session);
+    if (data && data->evaluation_data_are_others()) values_ = {};
+  }
+
   BestValues values_;
+  bool is_started_ = false;
 };
 
 }  // namespace mox::internal
