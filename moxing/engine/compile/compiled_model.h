@@ -1,6 +1,8 @@
 // A model function compiled for one mode and one batch signature.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,10 +23,17 @@ namespace mox::internal {
 
 // What an EVAL model computes beside its fetches' own names.
 struct EvaluatedValues {
-  // A value of log_info: the index of its fetch, and what it is called in an evaluation.
+  // A value of log_info: the index of its fetch, what it is called in an evaluation, and by how much
+  // constants divide it for each sample of the batch (internal/sample_means.h).
   struct Mean {
     size_t fetch = 0;
     std::string name;
+    double sum_divisor = 0;
+    // Whether it may be the same value in a batch of another size.
+    bool is_like(const Mean& other) const {
+      return name == other.name &&
+             std::abs(sum_divisor - other.sum_divisor) <= 1e-5 * std::max(sum_divisor, other.sum_divisor);
+    }
     bool operator==(const Mean&) const = default;
   };
   // A metric of the spec, by its place there: the indices of what it sees.

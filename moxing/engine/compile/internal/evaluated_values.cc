@@ -46,10 +46,11 @@ EvaluatedValues evaluated_values(const CompiledModel& model) {
   const auto plain = plain_values(model.spec);
   std::vector<Tensor> tensors;
   for (const auto& [name, tensor] : plain) tensors.push_back(tensor);
-  const std::vector<bool> exact = are_means_over_samples(*model.graph, tensors, samples);
+  const auto exact = means_over_samples(*model.graph, tensors, samples);
   for (size_t i = 0; i < plain.size(); ++i) {
     const std::string& name = plain[i].first;
-    values.means.push_back({model.fetch_index(name), exact[i] ? name : name + std::string(kMeanOfBatches)});
+    values.means.push_back({model.fetch_index(name), exact[i] ? name : name + std::string(kMeanOfBatches),
+                            exact[i].value_or(0)});
   }
   for (const auto& [name, metric] : model.spec.metrics) {
     EvaluatedValues::Measure measure;

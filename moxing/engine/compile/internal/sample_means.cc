@@ -33,7 +33,10 @@ bool is_elementwise(std::string_view op) {
 class PartsOfGraph {
  public:
   PartsOfGraph(const Graph& graph, int64_t samples) : samples_(samples) {
-    for (const auto& node : graph.nodes()) parts_.push_back(part_of(*node));
+    for (const auto& node : graph.nodes()) {
+      parts_.push_back(part_of(*node));
+      sum_divisors_.push_back(sum_divisor_of(*node));
+    }
   }
 
   // See first_of_all_pairs.
@@ -52,6 +55,8 @@ class PartsOfGraph {
     const Part part = parts_[tensor.node()->id];
     return part == Part::kRows && !has_rows(tensor.shape()) ? Part::kMixed : part;
   }
+
+  SumDivisor sum_divisor(const Tensor& tensor) const { return sum_divisors_[tensor.node()->id] / samples_; }
 
  private:
   bool has_rows(const Shape& shape) const {
@@ -136,21 +141,37 @@ class PartsOfGraph {
     }
     if (op == "mul") {
       if (part(0) != Part::kNothing && part(1) != Part::kNothing) return Part::kMixed;
-      const size_t whole = part(0) == Part::kNothing ? 1 : 0;
-      if (part(whole) == Part::kMean) return Part::kMean;
-      const double factor = constant_number(node.inputs[1 - whole]);
-      return factor != 0 && divides_by_samples(1 / factor) ? Part::kMean : Part::kSum;
+      if (part(0) == Part::kMean || part(1) == Part::kMean) return Part::kMean;
+      return is_of_samples(divisor_of(node)) ? Part::kMean : Part::kSum;
     }
     if (op == "div" && part(1) == Part::kNothing) {
       if (part(0) == Part::kMean) return Part::kMean;
-      return divides_by_samples(constant_number(node.inputs[1])) ? Part::kMean : Part::kSum;
+      return is_of_samples(divisor_of(node)) ? Part::kMean : Part::kSum;
     }
     return Part::kMixed;
   }
 
-  bool divides_by_samples(double divisor) const {
+  bool is_of_samples(double divisor) const {
     const double each = divisor / samples_;
     return std::round(each) >= 1 && std::abs(each - std::round(each)) < 1e-6 * each;
+  }
+
+  // By which the sums in the node are divided, taken together; 0 if there are none.
+  double sum_divisor_of(const Node& node) const {
+    double divisor = 0;
+    for (const Tensor& input : node.inputs) divisor += sum_divisors_[input.node()->id];
+    if (divisor == 0) return parts_.back() == Part::kSum ? 1 : 0;
+    const double constant = divisor_of(node);
+    return constant == 0 ? divisor : divisor * std::abs(constant);
+  }
+
+  // The constant that a product or a quotient divides by; 0 if there is none.
+  static double divisor_of(const Node& node) {
+    if (node.op->name == "div") return constant_number(node.inputs[1]);
+    if (node.op->name != "mul") return 0;
+    for (const Tensor& input : node.inputs)
+      if (const double factor = constant_number(input); factor != 0) return 1 / factor;
+    return 0;
   }
 
   // 0 for what is no constant of one number.
@@ -163,19 +184,21 @@ class PartsOfGraph {
 
   int64_t samples_;
   std::vector<Part> parts_;
+  std::vector<double> sum_divisors_;
 };
 
 }  // namespace
 
-std::vector<bool> are_means_over_samples(const Graph& graph, std::span<const Tensor> values,
-                                         int64_t samples) {
+std::vector<std::optional<SumDivisor>> means_over_samples(const Graph& graph, std::span<const Tensor> values,
+                                                          int64_t samples) {
   const PartsOfGraph parts(graph, samples);
-  std::vector<bool> are_means;
+  std::vector<std::optional<SumDivisor>> means;
   for (const Tensor& value : values) {
     const Part part = parts.of(value);
-    are_means.push_back(part == Part::kMean || part == Part::kNothing);
+    const bool is_mean = part == Part::kMean || part == Part::kNothing;
+    means.push_back(is_mean ? std::optional(parts.sum_divisor(value)) : std::nullopt);
   }
-  return are_means;
+  return means;
 }
 
 const Node* first_of_all_pairs(const Graph& graph, int64_t samples) {

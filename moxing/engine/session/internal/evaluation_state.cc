@@ -74,7 +74,7 @@ void EvaluationState::add(size_t index, int lane, CompiledModel& model, int64_t 
   *record++ = samples;
   for (size_t i = 0; i < values_.means.size(); ++i) {
     const EvaluatedValues::Mean& mean = model.evaluated.means[i];
-    if (mean.name != values_.means[i].name)
+    if (!mean.is_like(values_.means[i]))
       throw InvalidArgument(
           fmt::format("in a batch of {} samples the log_info '{}' is not the mean over samples that it is "
                       "(or is not) in one of {}: divide by the batch's own size, in[0].shape()[0], or use "

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kSamples = 6;
 
 // in[0]: float32 [6, 4]; in[1]: int32 labels [6]; in[2]: float32 [6].
-bool is_mean(const std::function<Tensor(std::span<const Tensor> in)>& make) {
+std::optional<SumDivisor> mean_of(const std::function<Tensor(std::span<const Tensor> in)>& make) {
   Graph graph;
   const GraphScope scope(graph);
   const SourceLocation here = SourceLocation::current();
@@ -23,7 +23,10 @@ bool is_mean(const std::function<Tensor(std::span<const Tensor> in)>& make) {
                                   graph.input(1, {DType::kInt32, {kSamples}}, here),
                                   graph.input(2, {DType::kFloat32, {kSamples}}, here)};
   const Tensor value = make(in);
-  return are_means_over_samples(graph, std::vector{value}, kSamples)[0];
+  return means_over_samples(graph, std::vector{value}, kSamples)[0];
+}
+bool is_mean(const std::function<Tensor(std::span<const Tensor> in)>& make) {
+  return mean_of(make).has_value();
 }
 
 TEST(SampleMeans, MeansOverRows) {
@@ -47,6 +50,22 @@ TEST(SampleMeans, MeansOverRows) {
            l2_loss(get_variable("w", {3}, zeros())) * 0.1f;
   }));
   EXPECT_TRUE(is_mean([](In) { return get_variable("w", {}, zeros()) + 0.0f; })) << "the same in every batch";
+}
+
+// So that a fixed number is found out where another batch has another number of samples.
+TEST(SampleMeans, ByHowMuchItsSumsAreDivided) {
+  using In = std::span<const Tensor>;
+  constexpr float kAll = kSamples;
+  const auto expect = [](double divisor, const std::function<Tensor(In)>& make) {
+    EXPECT_NEAR(mean_of(make).value_or(-1), divisor, 1e-5);
+  };
+  expect(0, [](In in) { return reduce_mean(in[2]) * 0.5f; });
+  expect(1, [](In in) { return reduce_sum(in[2]) / kAll; });
+  expect(2, [](In in) { return reduce_sum(in[2]) * (1.0f / (2 * kAll)); });
+  expect(2, [](In in) { return 1.0f - reduce_sum(in[2]) / kAll * 0.5f; });
+  // Whatever comes first: 12 is a multiple of the samples, and not what makes it a mean.
+  expect(12, [](In in) { return reduce_sum(in[2]) / 12.0f / kAll; });
+  expect(5, [](In in) { return reduce_sum(in[0]) / (4 * kAll) + neg(reduce_sum(in[2]) / kAll); });
 }
 
 // Each sample with itself alone: attention over its parts, and a loss of each part.

@@ -320,13 +320,19 @@ TEST_F(EvaluationTest, AModelFunctionThatTellsTheMeanOfAFixedNumberIsFoundOut) {
   auto s = spec();
   s.inter_mode = ModeKeys::EVAL;
   s.eval_batch_size = 3;  // of 4 samples: batches of 3 and 1
-  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+  std::vector<float> divisors = {3.0f, 3.5f};
+  s.model_fn = [&](const Inputs& in, ModeKeys mode) {
     ModelSpec model = constant_slope_model(in, mode);
-    const float divisor = in[0].shape()[0] == 1 ? 3.5f : 3.0f;
-    model.log_info.emplace_back("share", reduce_sum(in[0]) / divisor);
+    model.log_info.emplace_back("share", reduce_sum(in[0]) / divisors[in[0].shape()[0] == 1 ? 1 : 0]);
     return model;
   };
   EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("in a batch of 1 samples the log_info 'share'"));
+  divisors = {3.0f, 3.0f};  // which is a multiple of 1, too
+  s.log_dir = fresh_directory("a_fixed_number");
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("in a batch of 1 samples the log_info 'share'"));
+  divisors = {6.0f, 2.0f};
+  s.log_dir = fresh_directory("half_the_mean");
+  EXPECT_EQ(value_of(run_or_throw(s).evaluation, "share"), 0.75);
 }
 
 TEST_F(EvaluationTest, AMetricThatCannotBeIsRefused) {
