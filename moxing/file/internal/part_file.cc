@@ -97,7 +97,7 @@ void PartFile::begin(const std::string& source, int64_t size) {
       if (digest.size() == 16) recorded_[index] = std::move(digest);
     }
   } else {
-    clear();
+    empty();
     if (const int error = ::posix_fallocate(file_.get(), 0, size);
         error == ENOSPC || error == EFBIG || error == EDQUOT) {
       discard();
@@ -132,13 +132,17 @@ std::string PartFile::read(int64_t offset, int64_t length) const {
 }
 
 void PartFile::clear() {
+  if (empty()) ::unlink(journal_path_.c_str());
+}
+
+bool PartFile::empty() {
   recorded_.clear();
   // Not where there is nothing: ext4 writes a file that was once emptied to the disk when it is closed, which
   // costs small files half of their time and large ones more.
   struct stat status {};
-  if (::fstat(file_.get(), &status) == 0 && status.st_size == 0) return;
+  if (::fstat(file_.get(), &status) == 0 && status.st_size == 0) return false;
   if (::ftruncate(file_.get(), 0) != 0) throw_system("write", part_path_, errno);
-  ::unlink(journal_path_.c_str());  // of what was in it
+  return true;
 }
 
 void PartFile::publish(bool durable) {

@@ -38,7 +38,7 @@ class PartFile {
   void record(int64_t index, const std::string& md5);  // after its bytes were written
   std::string read(int64_t offset, int64_t length) const;
 
-  // Empties it.
+  // Empties it, for content without a journal: that of what was in it goes.
   void clear();
 
   // Gives it its name. `durable`: on the disk before and after.
@@ -48,6 +48,8 @@ class PartFile {
   void discard();
 
  private:
+  bool empty();  // whether there was anything in it
+
   const std::string path_, part_path_, journal_path_;
   const mode_t permissions_;
   std::optional<mode_t> exact_permissions_;
