@@ -28,11 +28,11 @@ bool has_the_same_kernels() {
 #endif
 }
 
-// Without what is kept of the data themselves in a cursor, and its checksum with it, and the step of the best
-// that hooks know: the older tree had none of these.
+// Without what is kept of the data themselves in a cursor, and its checksum with it, and the steps that hooks
+// know, of the best and of the last evaluation: the older tree had none of these.
 std::string without_what_is_new(const std::string& text) {
   static const std::regex kNew(
-      R"x(,\\"contents\\":\[[^\]]*\]|,\\"checksum\\":[0-9]+|\\"best_step\\":[0-9]+,)x");
+      R"x(,\\"contents\\":\[[^\]]*\]|,\\"checksum\\":[0-9]+|\\"(best|counted)_step\\":[0-9]+,)x");
   return std::regex_replace(text, kNew, "");
 }
 
