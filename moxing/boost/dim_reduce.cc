@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "moxing/json/parse_json.h"
+#include "moxing/json/number_lists.h"
 #include "moxing/json/whole_number.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
@@ -20,6 +21,15 @@ constexpr int64_t kWorkerColumns = 16 * kTileColumns;  // columns that a worker 
 
 std::span<float> columns_of(std::vector<float>& all, int64_t first, int64_t count) {
   return std::span(all).subspan(first, count);
+}
+
+constexpr size_t kMostTrials = 1024;  // of a step, far above what dim_reduce.max_search may be
+
+int64_t whole_count(double number) {
+  constexpr double kLargest = int64_t{1} << 53;  // a double tells all whole numbers below it
+  if (!(number >= 0 && number <= kLargest && number == std::floor(number)))
+    throw DataError(fmt::format("{} is no count", number));
+  return static_cast<int64_t>(number);
 }
 
 int64_t whole_tiles(int64_t columns) { return (columns + kTileColumns - 1) / kTileColumns * kTileColumns; }
@@ -242,13 +252,13 @@ void DimReduce::restore(const std::string& state, const Array& residual, const s
   Counts counts;
   std::string identity;
   try {
-    const auto json = parse_json(state, path);
-    identity = json.at("basis").get<std::string>();
-    search = {json.at("b").get<std::vector<double>>(), json.at("last_gradient").get<std::vector<double>>(),
-              json.at("last_step").get<std::vector<double>>()};
-    counts = {count_in(json.at("steps")), count_in(json.at("failed")), count_in(json.at("trials")), {}};
-    for (const auto& accepted : json.at("accepted").get_ref<const nlohmann::json::array_t&>())
-      counts.accepted.push_back(count_in(accepted));
+    const NumberLists read(state, path);
+    identity = read.value("basis").get<std::string>();
+    search = {read.list("b"), read.list("last_gradient"), read.list("last_step")};
+    counts = {
+        count_in(read.value("steps")), count_in(read.value("failed")), count_in(read.value("trials")), {}};
+    if (read.list("accepted").size() > kMostTrials) throw DataError("counts of more trials than a step has");
+    std::ranges::transform(read.list("accepted"), std::back_inserter(counts.accepted), whole_count);
   } catch (const std::exception& error) {
     throw DataError(fmt::format("the checkpoint '{}' holds no state of dimension-reduced training ({})", path,
                                 error.what()));

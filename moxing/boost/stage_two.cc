@@ -10,7 +10,7 @@
 
 #include "moxing/boost/basis_file.h"
 #include "moxing/boost/principal_components.h"
-#include "moxing/json/parse_json.h"
+#include "moxing/json/number_lists.h"
 #include "moxing/json/whole_number.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
@@ -56,11 +56,14 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
   first_step_ = start.global_step;
   if (kept_) {
     try {
-      const auto json = parse_json(kept_->state, kept_->path);
-      first_step_ = count_in(json.at("first_step"));
-      explained_ratio_ = json.at("explained_ratio").get<std::vector<double>>();
-      kept_method_ = json.at("method").get<std::string>();
-      if (const auto rho = json.find("rho"); rho != json.end() && *rho != options_.rho) rho_.reset();
+      const NumberLists state(kept_->state, kept_->path);
+      first_step_ = count_in(state.value("first_step"));
+      explained_ratio_ = state.list("explained_ratio");
+      if (std::ssize(explained_ratio_) > kMostComponents)
+        throw DataError(
+            fmt::format("{} components; a basis has {} at most", explained_ratio_.size(), kMostComponents));
+      kept_method_ = state.value("method").get<std::string>();
+      if (state.has("rho") && state.value("rho") != options_.rho) rho_.reset();
     } catch (const std::exception& error) {
       throw DataError(fmt::format("the checkpoint '{}' holds no state of dimension-reduced training ({})",
                                   kept_->path, error.what()));
