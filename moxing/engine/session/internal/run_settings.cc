@@ -69,15 +69,22 @@ Interval interval_of(int64_t steps, int64_t seconds, int64_t epochs) {
 }
 
 void resolve_intervals(const RunSpec& spec, RunSettings* settings) {
-  // An interval in another unit takes the place of the default one in steps.
+  // An interval in another unit takes the place of the framework's default in steps, and one that somebody
+  // has given that of a program's, too. The option says so then: the file that a run writes is of the same
+  // run.
   const auto with_default_steps = [](const char* option, std::optional<int64_t> steps_from_code,
                                      const char* seconds_option, std::optional<int64_t> seconds_from_code,
                                      const char* epochs_option, std::optional<int64_t> epochs_from_code) {
     const auto steps = resolve<int64_t>(option, steps_from_code);
     const auto seconds = resolve<int64_t>(seconds_option, seconds_from_code),
                epochs = resolve<int64_t>(epochs_option, epochs_from_code);
-    const bool is_replaced = (seconds > 0 || epochs > 0) && option_origin(option) == "default";
-    return interval_of(is_replaced ? 0 : steps, seconds, epochs);
+    const bool is_frameworks = option_origin(option) == "default";
+    const auto replaces = [&](const char* other, int64_t value) {
+      return value > 0 && (is_frameworks || is_given(other));
+    };
+    const bool is_replaced =
+        !is_given(option) && (replaces(seconds_option, seconds) || replaces(epochs_option, epochs));
+    return interval_of(is_replaced ? resolve<int64_t>(option, 0) : steps, seconds, epochs);
   };
   settings->intervals.log =
       with_default_steps("log_every_n_steps", spec.log_every_n_steps, "log_every_n_secs",
