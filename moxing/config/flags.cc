@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "moxing/config/given_by_user.h"
+#include "moxing/config/held_options.h"
 #include "moxing/config/internal/option_listing.h"
 #include "moxing/config/state.h"
 #include "moxing/config/uncaught.h"
@@ -99,6 +100,7 @@ void define_flag(std::string_view name, OptionValue default_value, std::string_v
 
 void set_flag(std::string_view name, OptionValue value) {
   with_configured("set_flag", [&](ConfigStore* store) { store_set(&store->at(name), std::move(value)); });
+  pass_on(name);
 }
 
 bool flag_as_bool(std::string_view name) { return read<bool>(name); }
@@ -130,6 +132,7 @@ void define_secret_flag(std::string_view name, std::string_view help, SourceLoca
 
 void reset_flag(std::string_view name) {
   internal::with_configured("reset_flag", [&](internal::ConfigStore* store) { store->at(name).set.reset(); });
+  internal::pass_on(name);
 }
 
 bool is_given(std::string_view name) {
@@ -209,9 +212,10 @@ void store_spec_options(const std::vector<std::pair<std::string, OptionValue>>& 
       if (setting.option.command_line_only)
         throw InvalidArgument(
             fmt::format("RunSpec::options: '{}' can only be given on the command line.", name));
-      if (name == "log_level")
-        throw InvalidArgument(
-            "RunSpec::options: log_level counts from mox::init on, before any run; set it there.");
+      if (setting.declared_at.empty() && internal::is_held(name))
+        throw InvalidArgument(fmt::format(
+            "RunSpec::options: '{}' counts from mox::init on, before any run; give it there, or by set_flag.",
+            name));
       if (std::holds_alternative<std::monostate>(value))
         throw InvalidArgument(fmt::format("RunSpec::options gives '{}' no value.", name));
       if (setting.spec)

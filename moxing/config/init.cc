@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "moxing/config/held_options.h"
 #include "moxing/config/internal/command_line.h"
 #include "moxing/config/internal/expansion.h"
 #include "moxing/config/internal/option_listing.h"
@@ -24,12 +25,6 @@
 
 namespace mox {
 namespace {
-
-LogLevel level_named(const std::string& name) {
-  if (name == "debug") return LogLevel::kDebug;
-  if (name == "warning") return LogLevel::kWarning;
-  return name == "error" ? LogLevel::kError : LogLevel::kInfo;
-}
 
 // A program that was started with a closed standard stream would get its number for the next file that it
 // opens, and print into that file.
@@ -107,7 +102,7 @@ std::optional<std::string> configured(const InitOptions& options, internal::Conf
   if (command_line.help) return help_with(options.program, command_line, store);
   if (command_line.version) return fmt::format("{} (moxing {})\n", options.program, version());
   read_configuration(command_line, &store);
-  set_log_level(level_named(std::get<std::string>(store.at("log_level").value())));
+  set_log_level(internal::level_named(std::get<std::string>(store.at("log_level").value())));
   state->store = std::move(store);
   state->configured = true;
   return std::nullopt;
@@ -150,7 +145,7 @@ void init(int argc, const char* const* argv, const ProgramDefaults& defaults) {
   // Before it waits for others, which may take long.
   internal::set_stall_limits(resolve<double>("stall_warning_s", std::nullopt),
                              resolve<double>("stall_abort_s", std::nullopt));
-  internal::join_job(level_named(resolve<std::string>("log_level", std::nullopt)));
+  internal::join_job(internal::level_named(resolve<std::string>("log_level", std::nullopt)));
   if (internal::job().rank() == 0) tell_taken_names();
   fetch_or_exit();
 }

@@ -11,32 +11,10 @@
 #include "moxing/config/state.h"
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
-#include "moxing/file/store_client.h"
 #include "runtime/base/error.h"
 #include "runtime/job/job.h"
 
 namespace mox::internal {
-
-void use_store_options() {
-  using file::s3::StoreOptions;
-  StoreOptions options;
-  options.endpoint = flag("file.endpoint");
-  options.region = flag("file.region");
-  options.profile = flag("file.profile");
-  const std::string addressing = flag("file.addressing"), append = flag("file.append");
-  if (addressing == "virtual") options.addressing = StoreOptions::Addressing::kVirtual;
-  if (addressing == "path") options.addressing = StoreOptions::Addressing::kPath;
-  if (append == "native") options.append = StoreOptions::Append::kNative;
-  if (append == "rewrite") options.append = StoreOptions::Append::kRewrite;
-  options.verify_tls = get_flag<bool>("file.verify_ssl");
-  options.ca_file = flag("file.ca_file");
-  options.instance_metadata = get_flag<bool>("file.instance_metadata");
-  options.connections = get_flag<int>("file.connections");
-  options.stall_s = get_flag<double>("file.stall_seconds");
-  options.deadline_s = get_flag<double>("file.deadline_seconds");
-  options.attempts = get_flag<int>("file.attempts");
-  file::set_store_options(options);
-}
 
 std::string log_dir_as_given() {
   const std::string log_dir = flag("log_dir");

@@ -5,9 +5,6 @@
 
 namespace mox::internal {
 
-// The options file.* become the store of this process. After mox::configure.
-void use_store_options();
-
 // Copies what data_url names in a store to this machine (moxing/file/jobs/local_places.h); from here on the
 // flag reads as the local path. Does nothing for a local data_url, nor in a program that has the flag
 // data.cache where that is not "directory": it reads the store itself. Throws what file.h says.

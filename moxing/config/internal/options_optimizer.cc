@@ -1,4 +1,8 @@
 // Options of Optimizer: the update rule and what bounds gradients.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "moxing/config/internal/option_tables.h"
 #include "moxing/config/optimizer_rows.h"
 
@@ -9,6 +13,21 @@ std::vector<std::string> optimizer_names() {
 #define MOX_ROW(name, ...) #name,
   return {MOX_OPTIMIZER_ROWS(MOX_ROW)};
 #undef MOX_ROW
+}
+
+// "adam, adamw and rmsprop": the rules whose rows name the option.
+std::string rules_of(std::string_view option) {
+  std::vector<std::string> rules;
+  const auto take = [&](const char* rule, std::initializer_list<std::string_view> options) {
+    if (std::ranges::find(options, option) != options.end()) rules.emplace_back(rule);
+  };
+#define MOX_ROW(name, ...) take(#name, {__VA_ARGS__});
+  MOX_OPTIMIZER_ROWS(MOX_ROW)
+#undef MOX_ROW
+  std::string text;
+  for (size_t i = 0; i < rules.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == rules.size() ? " and " : ", ") + rules[i];
+  return text;
 }
 
 }  // namespace
@@ -35,15 +54,15 @@ std::vector<Option> options_of_optimizer() {
        .type = OptionType::kNumber,
        .default_value = {},
        .group = "Optimizer",
-       .help =
-           "Momentum, for the rules that have one (momentum, rmsprop). Not given: the rule's own default.",
+       .help = fmt::format("Momentum, for {}. Not given: the rule's own default.", rules_of("momentum")),
        .minimum = 0,
        .maximum = 1},
       {.name = "optimizer.nesterov",
        .type = OptionType::kBool,
        .default_value = {},
        .group = "Optimizer",
-       .help = "Nesterov's form of momentum, for the rule momentum. Not given: the rule's own default."},
+       .help = fmt::format("Nesterov's form of momentum, for {}. Not given: the rule's own default.",
+                           rules_of("nesterov"))},
       {.name = "optimizer.weight_decay",
        .type = OptionType::kNumber,
        .default_value = {},
@@ -54,59 +73,63 @@ std::vector<Option> options_of_optimizer() {
        .type = OptionType::kNumber,
        .default_value = {},
        .group = "Optimizer",
-       .help = "Decay of the mean of the gradients, for adam and adamw. Not given: the program's, else 0.9.",
+       .help = fmt::format("Decay of the mean of the gradients, for {}. Not given: the program's, else 0.9.",
+                           rules_of("beta1")),
        .minimum = 0,
        .maximum = 1},
       {.name = "optimizer.beta2",
        .type = OptionType::kNumber,
        .default_value = {},
        .group = "Optimizer",
-       .help =
-           "Decay of the mean of the squared gradients, for adam and adamw. Not given: the program's, else "
-           "0.999.",
+       .help = fmt::format(
+           "Decay of the mean of the squared gradients, for {}. Not given: the program's, else 0.999.",
+           rules_of("beta2")),
        .minimum = 0,
        .maximum = 1},
       {.name = "optimizer.rho",
        .type = OptionType::kNumber,
        .default_value = {},
        .group = "Optimizer",
-       .help =
-           "Decay of the mean of the squared gradients, for adadelta and rmsprop. Not given: the rule's own "
-           "default.",
+       .help = fmt::format(
+           "Decay of the mean of the squared gradients, for {}. Not given: the rule's own default.",
+           rules_of("rho")),
        .minimum = 0,
        .maximum = 1},
       {.name = "optimizer.epsilon",
        .type = OptionType::kNumber,
        .default_value = {},
        .group = "Optimizer",
-       .help =
-           "What is added to a denominator, for adam, adamw, rmsprop, adagrad and adadelta. Not given: the "
-           "rule's own default.",
+       .help = fmt::format("What is added to a denominator, for {}. Not given: the rule's own default.",
+                           rules_of("epsilon")),
        .minimum = 0},
       {.name = "optimizer.centered",
        .type = OptionType::kBool,
        .default_value = {},
        .group = "Optimizer",
-       .help = "For rmsprop: divide by the standard deviation of the gradients. Not given: the rule's own "
-               "default."},
+       .help = fmt::format("Whether {} divides by the standard deviation of the gradients. Not given: the "
+                           "rule's own default.",
+                           rules_of("centered"))},
       {.name = "optimizer.initial_accumulator",
        .type = OptionType::kNumber,
        .default_value = {},
        .group = "Optimizer",
-       .help = "Where the sum of squared gradients begins, for adagrad and ftrl. Not given: the rule's own "
-               "default.",
+       .help = fmt::format(
+           "Where the sum of squared gradients begins, for {}. Not given: the rule's own default.",
+           rules_of("initial_accumulator")),
        .minimum = 0},
       {.name = "optimizer.l1_regularization",
        .type = OptionType::kNumber,
        .default_value = {},
        .group = "Optimizer",
-       .help = "Penalty on absolute values, for ftrl. Not given: the rule's own default.",
+       .help = fmt::format("Penalty on absolute values, for {}. Not given: the rule's own default.",
+                           rules_of("l1_regularization")),
        .minimum = 0},
       {.name = "optimizer.l2_regularization",
        .type = OptionType::kNumber,
        .default_value = {},
        .group = "Optimizer",
-       .help = "Penalty on squares, for ftrl. Not given: the rule's own default.",
+       .help = fmt::format("Penalty on squares, for {}. Not given: the rule's own default.",
+                           rules_of("l2_regularization")),
        .minimum = 0},
       {.name = "optimizer.groups",
        .type = OptionType::kStringList,

@@ -157,6 +157,7 @@ class YamlReader {
       throw ConfigError(fmt::format("{}: '<<' brings in more than {} sections; one of them holds itself.",
                                     at(map.line()), kMostMerged));
     use(map);
+    const int outer = std::exchange(merge_, merged_);
     std::vector<YamlNode> inner;
     for (YamlNode item = map.first(); item; item = item.next().next()) {
       const std::string key = key_of(item);
@@ -167,6 +168,7 @@ class YamlReader {
       }
     }
     for (const YamlNode& value : inner) merge(section, value, given);
+    merge_ = outer;
   }
 
   // A section for '<<' alone that nothing brings in would be settings that count for nothing.
@@ -193,10 +195,12 @@ class YamlReader {
       throw ConfigError(
           fmt::format("{}: '{}' can only be given on the command line; remove this line.", at(line), name));
     }
-    const auto [first, is_new] = line_of_.emplace(name, at(line));
+    const auto [first, is_new] = given_.emplace(name, Given{at(line), merge_});
     if (!is_new) {
+      // One spells its section by indentation and the other with dots: the nearer one has been read before.
+      if (first->second.merge < merge_) return;
       throw ConfigError(fmt::format("{}: '{}' is already given at {}; keep one of the two.", at(line), name,
-                                    first->second));
+                                    first->second.where));
     }
     use(node);
     WrittenValue written = to_written(node);
@@ -270,10 +274,14 @@ class YamlReader {
 
   std::string path_;
   ConfigStore* store_;
-  std::map<std::string, std::string> line_of_;  // name of an option -> where it was given
-  int merged_ = 0;
-  std::vector<YamlNode> holders_;  // top-level sections that are there for '<<' alone
-  std::vector<bool> used_;         // by the number of a node: whether it counts
+  struct Given {
+    std::string where;
+    int merge;  // by which it was brought in; 0: by none
+  };
+  std::map<std::string, Given> given_;  // by the option's name
+  int merged_ = 0, merge_ = 0;          // how many '<<' were brought in; which one is being read
+  std::vector<YamlNode> holders_;       // top-level sections that are there for '<<' alone
+  std::vector<bool> used_;              // by the number of a node: whether it counts
 };
 
 }  // namespace

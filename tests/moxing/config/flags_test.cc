@@ -7,7 +7,9 @@
 #include <thread>
 
 #include "moxing/config/init.h"
+#include "moxing/file/store_client.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "tests/moxing/config/config_testing.h"
 
 namespace mox {
@@ -42,6 +44,24 @@ TEST(Flags, TakeTheirTypeFromTheDefault) {
   EXPECT_EQ(get_flag<std::vector<double>>("rates"), (std::vector<double>{0.5, 1}));
   EXPECT_EQ(get_flag<std::vector<std::string>>("words"), (std::vector<std::string>{"b", "", "c"}));
   EXPECT_EQ(flag("sizes"), "3,-4");
+}
+
+TEST(Flags, WhatIsHeldElsewhereIsToldOfANewValue) {
+  const ScopedConfiguration scope({"--log_level=error", "--file.attempts=7", "--file.region=a"});
+  set_flag("file.attempts", 3);
+  set_flag("file.region", "b");
+  EXPECT_EQ(file::store_client()->options().attempts, 3);
+  EXPECT_EQ(file::store_client()->options().region, "b");
+  reset_flag("file.attempts");
+  EXPECT_EQ(file::store_client()->options().attempts, 7);
+  const auto printed = [](const char* level) {
+    set_flag("log_level", level);
+    ::testing::internal::CaptureStderr();
+    log_info("a line");
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(printed("info"), HasSubstr("a line"));
+  EXPECT_EQ(printed("error"), "");
 }
 
 TEST(Flags, ABoolIsGivenInManyWays) {

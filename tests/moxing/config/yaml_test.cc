@@ -110,6 +110,25 @@ TEST(Yaml, AMergedSectionMayMergeAnotherOneAndValuesMayBeAliases) {
   EXPECT_EQ(flag("max_number_of_steps"), "12");
 }
 
+TEST(Yaml, WhatASectionGivesItselfWinsHoweverItsKeysAreSpelt) {
+  for (const char* content : {"x-a: &a {optimizer.name: adam, seed: 3}\n<<: *a\noptimizer: {name: sgd}\n",
+                              "x-a: &a {optimizer: {name: adam}, seed: 3}\n<<: *a\noptimizer.name: sgd\n",
+                              "x-b: &b {optimizer.name: sgd}\nx-a: &a {optimizer: {name: adam}, seed: 3}\n"
+                              "<<: [*b, *a]\n"}) {
+    const TemporaryFile yaml(content);
+    const ScopedConfiguration scope({"--config=" + yaml.path()});
+    EXPECT_EQ(flag("optimizer.name"), "sgd") << content;
+    EXPECT_EQ(flag("seed"), "3") << content;
+  }
+  for (const char* content : {"x-a: &a {optimizer.name: adam, optimizer: {name: sgd}}\n<<: *a\n",
+                              "x-a: &a {name: adam}\noptimizer: {<<: *a}\noptimizer.name: sgd\n",
+                              "optimizer.name: adam\noptimizer: {name: sgd}\n"}) {
+    const TemporaryFile yaml(content);
+    EXPECT_THAT(refusal({"--config=" + yaml.path()}), HasSubstr("'optimizer.name' is already given at"))
+        << content;
+  }
+}
+
 TEST(Yaml, MergeKeysThatCannotBeMeantAreRefused) {
   const auto refused = [](const std::string& content) {
     const TemporaryFile yaml(content);

@@ -374,6 +374,10 @@ TEST_F(OptimizerRun, OptionsOfTheRunSpecAreChecked) {
   EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("gives 'seed' twice"));
   s.options = {{"batch_size", 4}};
   EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("'batch_size' is given twice by the program"));
+  for (const char* held : {"file.region", "log_level"}) {
+    s.options = {{held, "error"}};
+    EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("counts from mox::init on")) << held;
+  }
   s.options = {{"config", "run.yaml"}};
   EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("can only be given on the command line"));
 }
