@@ -71,7 +71,7 @@ Array without_column(Array table, int64_t column, FunctionRef<void(float)> take)
 
 Dataset csv(const std::string& path, const CsvOptions& options, std::optional<int64_t> label_column,
             SourceLocation where) {
-  Array table = read_csv(path, options);
+  Array table = internal::read_csv_in_blocks(path, options, {}, label_column);
   if (!label_column) return Dataset::from_arrays({table}, where);
   require_column(table, *label_column, "label", path);
   const int64_t at = *label_column;
@@ -91,7 +91,7 @@ Dataset csv(const std::string& path, const CsvOptions& options, std::optional<in
 
 Dataset csv_regression(const std::string& path, const CsvOptions& options, int64_t target_column,
                        SourceLocation where) {
-  Array table = read_csv(path, options);
+  Array table = internal::read_csv_in_blocks(path, options, {}, target_column);
   require_column(table, target_column, "target", path);
   Array targets(DType::kFloat32, Shape{table.shape()[0]});
   auto to = targets.values<float>().begin();

@@ -19,7 +19,8 @@ struct CsvOptions {
   // ',' for numbers as 1,5 (the delimiter is then ';' or a tab).
   char decimal = '.';
 
-  // What stands for a cell that is empty or one of missing_words (csv_table.h). Without it they are refused.
+  // What stands for a cell that is empty or one of missing_words (csv_table.h). Without it they are refused;
+  // a label or target is in any case.
   std::optional<float> missing = std::nullopt;
 
   // What the options of the program that stand for these fields begin with, for messages: "data.csv_" for

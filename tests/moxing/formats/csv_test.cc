@@ -11,6 +11,7 @@
 #include "moxing/formats/internal/csv/csv_blocks.h"
 #include "runtime/base/error.h"
 #include "runtime/data/pipeline.h"
+#include "tests/support/message_of.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox::data {
@@ -123,6 +124,22 @@ TEST(Csv, ASampleThatIsPassedOverAsAHeaderIsNamed) {
                              HasSubstr("(data.csv_header)"), HasSubstr("'5,0,12'")));
   for (const char* text : {"label,a,b\n3,0,7\n", "0,1,2\n3,0,7\n", "1,2,3\n3,0,7\n", "5,b,c\n3,0,7\n"})
     EXPECT_EQ(warned(text), "") << text;
+}
+
+TEST(Csv, NothingStandsForALabelThatIsMissing) {
+  const TemporaryDirectory directory;
+  const CsvOptions zero{.missing = 0.0F};
+  const std::string full = directory.write("full.csv", "1,2,0\n,3,1\n");
+  EXPECT_EQ(csv(full, zero, 2).cardinality(), 2);
+  EXPECT_EQ(csv_regression(full, zero, 2).cardinality(), 2);
+  const std::string no_label = directory.write("no_label.csv", "1,2,0\n1,3,\n");
+  EXPECT_THAT(
+      message_of<DataError>([&] { csv(no_label, zero, 2); }),
+      HasSubstr("line 2, column 3: '' is no number that float32 can hold: it is the label or the target, "
+                "for which CsvOptions::missing does not stand"));
+  const std::string no_target = directory.write("no_target.csv", "1,NA,0\n");
+  EXPECT_THAT(message_of<DataError>([&] { csv_regression(no_target, zero, 1); }),
+              HasSubstr("line 1, column 2: 'NA'"));
 }
 
 // What `read` gives, or the error.

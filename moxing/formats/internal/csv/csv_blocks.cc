@@ -55,8 +55,9 @@ void read_in_blocks(ByteStream& text, size_t block_bytes,
   }
 }
 
-Array read_csv_in_blocks(const std::string& path, const CsvOptions& options, const CsvBlocks& blocks) {
-  CsvNumbers numbers(options, path, blocks.longest_line);
+Array read_csv_in_blocks(const std::string& path, const CsvOptions& options, const CsvBlocks& blocks,
+                         std::optional<int64_t> whole_column) {
+  CsvNumbers numbers(options, path, blocks.longest_line, whole_column);
   read_in_blocks(*open_csv(path, blocks), blocks.bytes,
                  [&](std::string_view text, bool is_last) { return numbers.take(text, is_last); });
   return numbers.finish();

@@ -34,7 +34,9 @@ void read_in_blocks(ByteStream& text, size_t block_bytes,
                     FunctionRef<std::optional<size_t>(std::string_view text, bool is_last)> take);
 
 // As read_csv and read_csv_table, whatever the blocks are.
-Array read_csv_in_blocks(const std::string& path, const CsvOptions& options, const CsvBlocks& blocks = {});
+// `whole_column`: as CsvNumbers takes it.
+Array read_csv_in_blocks(const std::string& path, const CsvOptions& options, const CsvBlocks& blocks = {},
+                         std::optional<int64_t> whole_column = std::nullopt);
 CsvTable read_csv_table_in_blocks(const std::string& path, char delimiter,
                                   const CsvBlocks& blocks = {.bytes = size_t{8} << 20});
 

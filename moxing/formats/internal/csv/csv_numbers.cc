@@ -123,8 +123,13 @@ void refuse_long_line(const std::string& name, int64_t line, size_t longest) {
                   name, line, longest));
 }
 
-CsvNumbers::CsvNumbers(const CsvOptions& options, std::string name, size_t longest_line)
-    : options_(options), name_(std::move(name)), longest_line_(longest_line), header_(options.header) {
+CsvNumbers::CsvNumbers(const CsvOptions& options, std::string name, size_t longest_line,
+                       std::optional<int64_t> whole_column)
+    : options_(options),
+      name_(std::move(name)),
+      longest_line_(longest_line),
+      whole_column_(whole_column),
+      header_(options.header) {
   if (options.decimal != '.' && options.decimal != ',')
     throw InvalidArgument(
         fmt::format("csv: the decimal mark must be '.' or ',', it is '{}'", options.decimal));
@@ -183,9 +188,9 @@ CsvNumbers::Slice CsvNumbers::parse(std::string_view text) const {
     int64_t column = 0;
     for (bool more = true; more;) {
       const std::string_view cell = take_cell(&line, options_.delimiter, &more, &memory);
-      ++column;
       std::optional<float> value = number_of(cell, options_.decimal);
-      if (!value && options_.missing && is_missing(cell)) value = options_.missing;
+      if (!value && options_.missing && column != whole_column_ && is_missing(cell)) value = options_.missing;
+      ++column;
       if (!value) {
         slice.bad_cell = {std::string(cell), slice.lines, column};
         return slice;
@@ -251,7 +256,12 @@ void CsvNumbers::warn_of_numbers(std::string_view header) const {
 void CsvNumbers::refuse_cell(const std::string& cell, int64_t line, int64_t column) const {
   std::string advice;
   const bool has_digits = cell.find_first_of("0123456789") != std::string::npos;
-  if (is_missing(cell))
+  if (is_missing(cell) && options_.missing)
+    advice = fmt::format(
+        ": it is the label or the target, for which {} does not stand: fill it in, or leave the "
+        "line out",
+        option("missing"));
+  else if (is_missing(cell))
     advice = fmt::format(": the cell is empty or a value that is missing; {} says what stands for one",
                          option("missing"));
   else if (options_.delimiter != ';' && cell.find(';') != std::string::npos)

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,10 @@ std::string_view take_cell(std::string_view* line, char delimiter, bool* more, s
 class CsvNumbers {
  public:
   // Throws InvalidArgument for options that exclude each other. `name` stands for the path in messages; lines
-  // of more than `longest_line` bytes are refused.
-  CsvNumbers(const CsvOptions& options, std::string name, size_t longest_line);
+  // of more than `longest_line` bytes are refused. Nothing stands for a missing cell of `whole_column` (from
+  // 0).
+  CsvNumbers(const CsvOptions& options, std::string name, size_t longest_line,
+             std::optional<int64_t> whole_column = std::nullopt);
 
   // Parses the whole lines of `text`, and what is behind the last one if nothing follows (`is_last`). Returns
   // how many bytes they are: the others are to come again, with more behind them. Throws DataError.
@@ -51,6 +54,7 @@ class CsvNumbers {
   CsvOptions options_;
   std::string name_;
   size_t longest_line_;
+  std::optional<int64_t> whole_column_;
   bool header_, is_first_ = true;
   int64_t lines_ = 0, rows_ = 0, columns_ = 0;
   std::vector<std::vector<float>> parts_;
