@@ -4,6 +4,7 @@
 
 #include "ops/elementwise/internal/access.h"
 #include "ops/elementwise/internal/executable.h"
+#include "ops/elementwise/op.h"
 #include "runtime/base/error.h"
 #include "runtime/graph/op.h"
 
@@ -64,6 +65,8 @@ Layout choose_layout(const KernelRequest& request, const Program& program) {
 }  // namespace
 
 DType register_type(const Node& node) {
+  // Of a fused node all parts compute in float32, and the casts from and to others are within.
+  if (node.op == &fused_op()) return DType::kFloat32;
   std::vector<DType> dtypes = {node.outputs[0].dtype};
   for (const Tensor& input : node.inputs) dtypes.push_back(input.dtype());
   auto any = [&](auto... wanted) {
@@ -95,7 +98,10 @@ Kernel ElementwiseCompile::operator()(const KernelRequest& request) const {
     executable->accesses.push_back(direct ? Access::direct()
                                           : Access::broadcast(type.shape, output.shape, layout));
     executable->input_dtypes.push_back(type.dtype);
-    if (direct && size_of(type.dtype) == size_of(output.dtype))
+    // Without instructions nothing lies between what is read in place and the output but the conversion,
+    // which is made on the way to another place.
+    const bool only_converts = executable->program.instructions.empty() && type.dtype != output.dtype;
+    if (direct && !only_converts && size_of(type.dtype) == size_of(output.dtype))
       kernel.in_place.emplace_back(0, static_cast<int>(i));
   }
   prepare(executable.get(), request.team);

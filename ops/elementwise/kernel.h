@@ -25,7 +25,7 @@ ElementwiseCompile compile_copy();
 // The program of a node; nothing if its op is not elementwise.
 std::optional<Program> program_of(const Node& node);
 
-// The number type that a node computes with: float32 if any input or output is floating, else
+// The number type that a node computes with: float32 if it is fused or any input or output is floating, else
 // the widest integer.
 DType register_type(const Node& node);
 

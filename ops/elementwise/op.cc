@@ -81,6 +81,8 @@ Tensor scalar_like(const Tensor& x, double value) {
   return Operand(value, x.where()).resolve(x, "constant", x.where());
 }
 
+const Op& fused_op() { return kElementwise; }
+
 Tensor fused(const Program& program, std::vector<Tensor> inputs, const TensorType& type,
              SourceLocation where) {
   Attributes attributes{{"shape", std::vector<int64_t>(type.shape.begin(), type.shape.end())},

@@ -31,8 +31,11 @@ Tensor binary(const Op& op, const Operand& a, const Operand& b, SourceLocation w
 // A scalar constant of x's dtype, in x's graph.
 Tensor scalar_like(const Tensor& x, double value);
 
-// The op that holds a program in its attributes. `shape` is what the inputs broadcast to; bool
-// or float32 inputs.
+// The op that holds a program in its attributes.
+const Op& fused_op();
+
+// A node of fused_op. The program computes in float32: what inputs of other dtypes hold is converted as it is
+// read, and the result, whose type is `type`, as it is written.
 Tensor fused(const Program& program, std::vector<Tensor> inputs, const TensorType& type,
              SourceLocation where);
 

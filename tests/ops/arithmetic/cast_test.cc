@@ -5,6 +5,8 @@
 
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/comparison/comparison.h"
+#include "ops/matmul/matmul.h"
+#include "ops/shape/shape.h"
 #include "tests/support/gradient_check.h"
 
 namespace mox {
@@ -61,6 +63,21 @@ TEST(Cast, InTheMiddleOfAChain) {
       test::evaluate_op([](std::span<const Tensor> in) { return cast(in[0], DType::kFloat32) / 255 - 0.5f; },
                         {Array::from<uint8_t>({2}, {0, 255})});
   EXPECT_THAT(pixels.values<float>(), ElementsAre(-0.5f, 0.5f));
+}
+
+// Of a value that lies in the plan's own memory and is read no more the result takes the place.
+TEST(Cast, OfAValueInWhosePlaceItGoes) {
+  Array identity(DType::kFloat32, {16, 16});
+  for (int64_t i = 0; i < 16; ++i) identity.values<float>()[17 * i] = 1;
+  Array x(DType::kFloat32, {4, 16});
+  for (int64_t i = 0; i < x.elements(); ++i) x.values<float>()[i] = 0.75f * static_cast<float>(i) - 20;
+  const Array y = test::evaluate_op(
+      [](std::span<const Tensor> in) {
+        return slice(cast(matmul(in[0], in[1]), DType::kInt32), {1, 0}, {2, 16});
+      },
+      {x, identity});
+  for (int64_t i = 0; i < y.elements(); ++i)
+    ASSERT_EQ(y.values<int32_t>()[i], static_cast<int32_t>(x.values<float>()[16 + i])) << i;
 }
 
 TEST(Cast, NoGradientPassesIntegers) {

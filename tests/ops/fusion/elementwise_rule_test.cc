@@ -36,6 +36,29 @@ TEST(ElementwiseFusion, MergesAChain) {
   EXPECT_THAT(names, ::testing::ElementsAre("elementwise"));
 }
 
+// What a chain reads and gives may be whole numbers or truths; between them it computes in float32.
+TEST(ElementwiseFusion, ComputesInFloatBetweenIntegers) {
+  const auto halved = [](std::span<const Tensor> in) {
+    return cast(cast(in[0], DType::kFloat32) * 0.5f, DType::kInt32);
+  };
+  const auto above = [](std::span<const Tensor> in) {
+    return greater(cast(in[0], DType::kFloat32) / 255, 0.3f);
+  };
+  EXPECT_THAT(fused_ops(
+                  [&](std::span<const Tensor> in) {
+                    return std::vector{halved(in), above(in)};
+                  },
+                  {{DType::kInt32, {3, 5}}}),
+              ::testing::ElementsAre("elementwise", "elementwise"));
+  const Array counts = evaluate_op(halved, {Array::from<int32_t>({4}, {1, 2, 10, -7})});
+  EXPECT_THAT(counts.values<int32_t>(), ::testing::ElementsAre(0, 1, 5, -3));
+  for (const Array& pixels :
+       {Array::from<int32_t>({4}, {1, 200, 128, 7}), Array::from<uint8_t>({4}, {1, 200, 128, 7}),
+        Array::from<int64_t>({4}, {1, 200, 128, 7})})
+    EXPECT_THAT(evaluate_op(above, {pixels}).values<bool>(), ::testing::ElementsAre(false, true, true, false))
+        << to_string(pixels.type());
+}
+
 TEST(ElementwiseFusion, MergesATreeWithBroadcastOperandsAndMasks) {
   const test::Build build = [](std::span<const Tensor> in) {
     return select(greater(in[0] * in[1], in[2]), tanh(in[0]) + in[1], square(in[0]) / 2);
