@@ -83,7 +83,10 @@ std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteV
 std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteView& view) {
   auto inputs = each_of<ForwardInputs>(unpack<ForwardInputs>(node), view.mapping());
   Node& convolution = *inputs.x.node();
-  if (convolution.op != &conv2d_moments_op() && convolution.op != &conv2d_of_normalised_op())
+  // The moments are those of the convolution's result, and of no other output, such as the image that it
+  // normalised.
+  if (inputs.x.index() != 0 ||
+      (convolution.op != &conv2d_moments_op() && convolution.op != &conv2d_of_normalised_op()))
     return std::nullopt;
   inputs.moments = convolution.output(1);
   Node& fresh = make_packed_node<ForwardInputs>(batch_norm_activation_of_moments_op(), inputs,

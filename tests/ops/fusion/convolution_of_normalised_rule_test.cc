@@ -69,6 +69,24 @@ TEST(ConvolutionOfNormalised, KeepsValuesAndGradients) {
     }
 }
 
+// The moments are those of the convolution's result, also for who normalises the image that it has
+// normalised.
+TEST(ConvolutionOfNormalised, GivesItsMomentsToNoOtherNormalisation) {
+  for (const int64_t channels : {16, 32}) {
+    SCOPED_TRACE(channels);
+    const ImageCase c{"", {8, channels, 16, 16}, channels};
+    std::vector<Array> inputs = inputs_of_chain(c);
+    evaluate_ops(
+        [&](Inputs in) {
+          const Tensor z = relu(batch_norm(conv2d(in[0], in[3], c.options()), in[1], in[2]).y);
+          const Tensor first = relu(batch_norm(conv2d(z, in[6], c.options()), in[4], in[5]).y);
+          const BatchNormResult again = batch_norm(z, in[2], in[1]);
+          return std::vector{reduce_sum(first), again.mean, again.variance, relu(again.y)};
+        },
+        inputs, 1e-4);
+  }
+}
+
 std::string plan_of_chain(const ImageCase& c, const BuildMany& build, const RuleOptions& rules = {}) {
   std::vector<TensorType> types;
   for (const Array& input : inputs_of_chain(c)) types.push_back(input.type());
