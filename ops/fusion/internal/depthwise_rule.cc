@@ -74,6 +74,10 @@ std::optional<GradientNodes> gradients_of(const Node& of_image, const RewriteVie
   if (!of_filter || of_filter->outputs[0] != geometry.w ||
       resolve_convolution(of_filter->attributes, geometry.x, geometry.w).window != geometry.window)
     return std::nullopt;
+  // What is computed again for the filter's gradient may come between the two: too late for one node.
+  const int64_t first = std::min(of_image.id, of_filter->id);
+  for (const Tensor& input : {inputs.x, inputs.scale, inputs.offset, inputs.mean, inputs.variance})
+    if (input.node()->id > first) return std::nullopt;
   return GradientNodes{&of_image, of_filter, &of_normalisation};
 }
 
@@ -161,7 +165,8 @@ const Node* convolution_after(const Node& normalisation, const RewriteView& view
 std::optional<std::vector<Tensor>> divide_normalisation(const Node& node, const RewriteView& view) {
   const ForwardInputs<Tensor> inputs = each_of<ForwardInputs>(unpack<ForwardInputs>(node), view.mapping());
   Node& made = *inputs.x.node();
-  const bool is_behind = made.op == &depthwise_of_normalised_op() && !inputs.residual.defined();
+  const bool is_behind =
+      made.op == &depthwise_of_normalised_op() && inputs.x.index() == 0 && !inputs.residual.defined();
   const bool is_before = convolution_after(node, view) != nullptr;
   if (!is_behind && !is_before) return std::nullopt;
   Tensor mean, variance;

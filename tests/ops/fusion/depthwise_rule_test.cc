@@ -58,6 +58,35 @@ TEST(DepthwiseRule, KeepsValuesAndGradients) {
     }
 }
 
+// A stretch that is computed again gives the image for the filter's gradient behind the gradient of the
+// image.
+TEST(DepthwiseRule, KeepsGradientsWhereAStretchEndsWithTheConvolution) {
+  constexpr int64_t kChannels = 32;
+  const std::vector<Array> inputs = {random_array({8, kChannels, 24, 24}, 1),
+                                     random_array({kChannels, kChannels, 1, 1}, 2),
+                                     random_array({kChannels}, 3, 0.5f, 1.5f),
+                                     random_array({kChannels}, 4),
+                                     random_array({kChannels, 1, 3, 3}, 5),
+                                     random_array({kChannels}, 6, 0.5f, 1.5f),
+                                     random_array({kChannels}, 7)};
+  evaluate_ops(
+      [](Inputs in) {
+        Tensor y;
+        {
+          NodeTraits stretch;
+          stretch.recomputed_stretch = 1;
+          const TraitsScope scope(stretch);
+          const Tensor x = relu(batch_norm(conv2d(in[0], in[1]), in[2], in[3]).y);
+          y = conv2d(x, in[4], {.groups = kChannels});
+        }
+        const Tensor loss = reduce_mean(square(relu(batch_norm(y, in[5], in[6]).y)));
+        std::vector<Tensor> results = {loss};
+        for (const Tensor& gradient : gradients(loss, in)) results.push_back(gradient);
+        return results;
+      },
+      inputs, 2e-4);
+}
+
 TEST(DepthwiseRule, GradientsAreThoseOfFiniteDifferences) {
   // No value is near a border of the activation: the offsets of the channels are far from it, on either side.
   for (const ImageCase& c :
