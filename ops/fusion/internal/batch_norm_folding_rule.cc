@@ -32,6 +32,7 @@ std::optional<std::vector<Tensor>> fold(const Node& node, const RewriteView& vie
   const Tensor w = mul(view.mapped(convolved.filter), reshape(factor, {filters[0], 1, 1, 1}));
   const ConvolutionInputs<Tensor> scaled{
       .image = view.mapped(convolved.image), .filter = w, .bias = sub(offset, mul(center, factor))};
+  const TraitsScope traits(convolution.traits);  // in the precision of its scope
   Node& folded = make_node(conv2d_bias_op(), in_order(scaled), convolution.attributes, node.where);
   return {{folded.output().named(node.name)}};
 }

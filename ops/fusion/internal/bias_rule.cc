@@ -24,6 +24,7 @@ Node& with_bias(const Op& fused, const Node& product, const Tensor& bias, const 
                 SourceLocation where) {
   ProductInputs<Tensor> inputs = unpack<ProductInputs>(product);
   inputs.bias = bias;
+  const TraitsScope traits(product.traits);  // in the precision of the product's scope, and its stretch
   return make_node(fused, in_order(each_of<ProductInputs>(inputs, view.mapping())), product.attributes,
                    where);
 }

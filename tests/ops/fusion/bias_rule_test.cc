@@ -36,6 +36,31 @@ std::vector<std::string> ops_after_fusion(const BuildMany& build, const std::vec
 
 using Names = std::vector<std::string>;
 
+// The product is computed in the precision of its scope, wherever the bias is added.
+TEST(BiasRule, KeepsTheScopeOfTheProduct) {
+  Graph graph;
+  const auto input = [&](int index, const Shape& shape) {
+    return graph.input(index, {DType::kFloat32, shape}, SourceLocation::current());
+  };
+  const Tensor x = input(0, {32, 64}), w = input(1, {64, 64}), bias = input(2, {64});
+  Tensor product;
+  {
+    NodeTraits traits;
+    traits.compute_dtype = DType::kFloat32;
+    const TraitsScope scope(traits);
+    product = matmul(x, w);
+  }
+  GraphRewriter rewriter(graph, {product + bias});
+  rewriter.apply(bias_rule().rule);
+  int found = 0;
+  for (const auto& node : rewriter.graph().nodes())
+    if (node->op->name == std::string("matmul_bias")) {
+      ++found;
+      EXPECT_EQ(node->traits.compute_dtype, DType::kFloat32);
+    }
+  EXPECT_EQ(found, 1);
+}
+
 struct BiasCase {
   const char* name;
   Build build;
