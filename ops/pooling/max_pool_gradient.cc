@@ -40,11 +40,12 @@ std::vector<Tensor> gradient_of_max_pool_gather(const GradientCall& call) {
 struct MaxPoolLayouts {
   MaxPoolLayouts(const KernelRequest& request, const TensorType& image, const TensorType& pooled) {
     const TensorType& winners = request.node.inputs[1].type();
-    const Layout followed = follow_layout(winners, request.input_layouts[1]).layout;
-    x = onednn::image_layout_like(image, winners, followed);
-    y = onednn::image_layout_like(pooled, image, x);
-    winner = onednn::image_layout_like(winners, image, x);
-    pooling = {*channel_view(image, x), pooling_window(request.node.attributes, image)};
+    ChannelView view = follow_image(winners, request.input_layouts[1]).view;
+    x = layout_in(image, view);
+    y = layout_in(pooled, view);
+    winner = layout_in(winners, view);
+    view.inner = image.shape[2] * image.shape[3];
+    pooling = {view, pooling_window(request.node.attributes, image)};
   }
   Layout x, y, winner;
   MaxPooling pooling;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "ops/processor/bfloat16_lanes.h"
+#include "ops/processor/onednn.h"
 
 namespace mox {
 namespace {
@@ -254,7 +256,27 @@ void put_single_pixels(const MaxPooling& pooling, const Element* dy, Element* dx
   });
 }
 
+std::optional<dnnl::memory::format_tag> tag_of(const ChannelView& view) {
+  using Tag = dnnl::memory::format_tag;
+  if (view.width == 1) return Tag::nchw;
+  if (view.width == view.channels) return Tag::nhwc;
+  if (view.width == 8) return Tag::nChw8c;
+  if (view.width == 16) return Tag::nChw16c;
+  return std::nullopt;
+}
+
 }  // namespace
+
+FollowedLayout follow_image(const TensorType& type, const Layout& layout) {
+  FollowedLayout followed = follow_layout(type, layout);
+  return tag_of(followed.view) ? followed : follow_layout(type, Layout::plain(type));
+}
+
+Layout layout_in(const TensorType& image, const ChannelView& view) {
+  if (image.shape.elements() == 0) return Layout::plain(image);
+  return onednn::layout_of(image, {dnnl::memory::dims(image.shape.begin(), image.shape.end()),
+                                   onednn::data_type_of(image.dtype), *tag_of(view)});
+}
 
 template <typename Element, typename Winner>
 void max_pool_forward(const MaxPooling& pooling, const Element* x, Element* y, Winner* winner,

@@ -19,6 +19,12 @@ struct MaxPooling {
   int64_t pooled_pixels() const { return geometry[0].output * geometry[1].output; }
 };
 
+// `layout` and its view, if it has one that layout_in knows, else the plain layout and its view.
+FollowedLayout follow_image(const TensorType& type, const Layout& layout);
+// The layout in which the loops take an image with as many channels as that of the view. An image of 1 x 1
+// lies alike in all layouts, so that of another image tells nothing of how the loops go.
+Layout layout_in(const TensorType& image, const ChannelView& view);
+
 // `Element` is float or BFloat16, `Winner` uint8_t, or int32_t where a window has more than 256 pixels.
 // `winner` may be null.
 template <typename Element, typename Winner>
