@@ -5,7 +5,8 @@
 // a value that one of its other nodes has made, the rule puts a copy of that node, and of what it reads in
 // the stretch, right before the reader; so the first value is dead once the forward pass has left the
 // stretch. Not copied are values that something outside of the stretch reads (they are there anyway), small
-// ones, and those of random nodes, whose numbers belong to the node. Copies compute the same bits.
+// ones, and those of random nodes, whose numbers belong to the node. A copy computes the same bits as long as
+// later rules make the same of it: one that joins nodes may find other neighbours here.
 //
 // Chen et al., "Training Deep Nets with Sublinear Memory Cost" (arXiv:1604.06174), section 4.
 #pragma once
