@@ -45,16 +45,16 @@ KernelFunction forward(const Node& node, const MaxPooling& pooling, bool with_wi
 Kernel compile_max_pool(const KernelRequest& request) {
   const Node& node = request.node;
   const TensorType& x = node.inputs[0].type();
-  const auto [layout, view] = follow_image(x, request.input_layouts[0]);
-  const MaxPooling pooling{view, pooling_window(node.attributes, x)};
+  const FollowedLayout followed = follow_image(x, request.input_layouts[0]);
+  const MaxPooling pooling{followed.view, pooling_window(node.attributes, x)};
   const bool with_winner = is_used(node, kWinner);
   Kernel kernel =
       plain_kernel(node, x.dtype == DType::kBFloat16 ? forward<BFloat16>(node, pooling, with_winner)
                                                      : forward<float>(node, pooling, with_winner));
-  kernel.input_layouts[0] = layout;
-  kernel.output_layouts[0] = layout_in(node.outputs[0], view);
+  kernel.input_layouts[0] = followed.layout;
+  kernel.output_layouts[0] = layout_in(node.outputs[0], followed);
   kernel.output_layouts[kWinner] =
-      with_winner ? layout_in(node.outputs[kWinner], view) : Layout::opaque(0, "none", nullptr);
+      with_winner ? layout_in(node.outputs[kWinner], followed) : Layout::opaque(0, "none", nullptr);
   return kernel;
 }
 

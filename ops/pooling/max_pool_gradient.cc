@@ -40,10 +40,11 @@ std::vector<Tensor> gradient_of_max_pool_gather(const GradientCall& call) {
 struct MaxPoolLayouts {
   MaxPoolLayouts(const KernelRequest& request, const TensorType& image, const TensorType& pooled) {
     const TensorType& winners = request.node.inputs[1].type();
-    ChannelView view = follow_image(winners, request.input_layouts[1]).view;
-    x = layout_in(image, view);
-    y = layout_in(pooled, view);
-    winner = layout_in(winners, view);
+    const FollowedLayout followed = follow_image(winners, request.input_layouts[1]);
+    x = layout_in(image, followed);
+    y = layout_in(pooled, followed);
+    winner = layout_in(winners, followed);
+    ChannelView view = followed.view;
     view.inner = image.shape[2] * image.shape[3];
     pooling = {view, pooling_window(request.node.attributes, image)};
   }

@@ -256,12 +256,12 @@ void put_single_pixels(const MaxPooling& pooling, const Element* dy, Element* dx
   });
 }
 
-std::optional<dnnl::memory::format_tag> tag_of(const ChannelView& view) {
+std::optional<dnnl::memory::format_tag> tag_of(const FollowedLayout& followed) {
   using Tag = dnnl::memory::format_tag;
-  if (view.width == 1) return Tag::nchw;
-  if (view.width == view.channels) return Tag::nhwc;
-  if (view.width == 8) return Tag::nChw8c;
-  if (view.width == 16) return Tag::nChw16c;
+  if (followed.view.width == 1) return Tag::nchw;
+  if (followed.layout.blocks().empty()) return Tag::nhwc;
+  if (followed.view.width == 8) return Tag::nChw8c;
+  if (followed.view.width == 16) return Tag::nChw16c;
   return std::nullopt;
 }
 
@@ -269,13 +269,13 @@ std::optional<dnnl::memory::format_tag> tag_of(const ChannelView& view) {
 
 FollowedLayout follow_image(const TensorType& type, const Layout& layout) {
   FollowedLayout followed = follow_layout(type, layout);
-  return tag_of(followed.view) ? followed : follow_layout(type, Layout::plain(type));
+  return tag_of(followed) ? followed : follow_layout(type, Layout::plain(type));
 }
 
-Layout layout_in(const TensorType& image, const ChannelView& view) {
+Layout layout_in(const TensorType& image, const FollowedLayout& followed) {
   if (image.shape.elements() == 0) return Layout::plain(image);
   return onednn::layout_of(image, {dnnl::memory::dims(image.shape.begin(), image.shape.end()),
-                                   onednn::data_type_of(image.dtype), *tag_of(view)});
+                                   onednn::data_type_of(image.dtype), *tag_of(followed)});
 }
 
 template <typename Element, typename Winner>

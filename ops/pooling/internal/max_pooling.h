@@ -21,9 +21,9 @@ struct MaxPooling {
 
 // `layout` and its view, if it has one that layout_in knows, else the plain layout and its view.
 FollowedLayout follow_image(const TensorType& type, const Layout& layout);
-// The layout in which the loops take an image with as many channels as that of the view. An image of 1 x 1
-// lies alike in all layouts, so that of another image tells nothing of how the loops go.
-Layout layout_in(const TensorType& image, const ChannelView& view);
+// The layout of an image with as many channels, through which the loops go alike. (An image of 1 x 1 lies
+// alike in all layouts: that it has the same one tells nothing of how they go.)
+Layout layout_in(const TensorType& image, const FollowedLayout& followed);
 
 // `Element` is float or BFloat16, `Winner` uint8_t, or int32_t where a window has more than 256 pixels.
 // `winner` may be null.
