@@ -83,8 +83,7 @@ std::optional<std::vector<Tensor>> give_moments(const Node& node, const RewriteV
 std::optional<std::vector<Tensor>> take_moments(const Node& node, const RewriteView& view) {
   auto inputs = each_of<ForwardInputs>(unpack<ForwardInputs>(node), view.mapping());
   Node& convolution = *inputs.x.node();
-  // The moments are those of the convolution's result, and of no other output, such as the image that it
-  // normalised.
+  // The moments are those of the convolution's result, and of no other output, such as a normalised image.
   if (inputs.x.index() != 0 ||
       (convolution.op != &conv2d_moments_op() && convolution.op != &conv2d_of_normalised_op()))
     return std::nullopt;

@@ -69,8 +69,7 @@ TEST(ConvolutionOfNormalised, KeepsValuesAndGradients) {
     }
 }
 
-// The moments are those of the convolution's result, also for who normalises the image that it has
-// normalised.
+// The moments are those of the convolution's result, also where its image is normalised again.
 TEST(ConvolutionOfNormalised, GivesItsMomentsToNoOtherNormalisation) {
   for (const int64_t channels : {16, 32}) {
     SCOPED_TRACE(channels);

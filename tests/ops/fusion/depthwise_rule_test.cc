@@ -58,8 +58,7 @@ TEST(DepthwiseRule, KeepsValuesAndGradients) {
     }
 }
 
-// A stretch that is computed again gives the image for the filter's gradient behind the gradient of the
-// image.
+// A stretch that is computed again gives the image for the filter's gradient behind that of the image.
 TEST(DepthwiseRule, KeepsGradientsWhereAStretchEndsWithTheConvolution) {
   constexpr int64_t kChannels = 32;
   const std::vector<Array> inputs = {random_array({8, kChannels, 24, 24}, 1),

@@ -70,8 +70,7 @@ Interval interval_of(int64_t steps, int64_t seconds, int64_t epochs) {
 
 void resolve_intervals(const RunSpec& spec, RunSettings* settings) {
   // An interval in another unit takes the place of the framework's default in steps, and one that somebody
-  // has given that of a program's, too. The option says so then: the file that a run writes is of the same
-  // run.
+  // has given that of a program's, too. The option says so then, so that the run's file gives the same run.
   const auto with_default_steps = [](const char* option, std::optional<int64_t> steps_from_code,
                                      const char* seconds_option, std::optional<int64_t> seconds_from_code,
                                      const char* epochs_option, std::optional<int64_t> epochs_from_code) {

@@ -27,8 +27,7 @@ std::string_view take_cell(std::string_view* line, char delimiter, bool* more, s
 class CsvNumbers {
  public:
   // Throws InvalidArgument for options that exclude each other. `name` stands for the path in messages; lines
-  // of more than `longest_line` bytes are refused. Nothing stands for a missing cell of `whole_column` (from
-  // 0).
+  // of more than `longest_line` bytes are refused. In `whole_column` (from 0) no cell may be missing.
   CsvNumbers(const CsvOptions& options, std::string name, size_t longest_line,
              std::optional<int64_t> whole_column = std::nullopt);
 
