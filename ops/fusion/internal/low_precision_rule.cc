@@ -6,6 +6,7 @@
 
 #include "ops/arithmetic/arithmetic.h"
 #include "ops/convolution/convolution_inputs.h"
+#include "ops/convolution/geometry/window.h"
 #include "ops/elementwise/kernel.h"
 #include "ops/fusion/batch_norm_node.h"
 #include "ops/fusion/internal/nodes/bias_node.h"
@@ -84,11 +85,21 @@ bool strides_over_image(const Node& filter_gradient) {
   return filter_gradient.attributes.get<std::vector<int64_t>>("strides")[1] > width;
 }
 
+// Whether some rows of the window lie above the image wherever it stands: the same, of many channels.
+bool reaches_over_image(const Node& filter_gradient) {
+  const Shape& image = unpack<FilterGradientInputs>(filter_gradient).image.shape();
+  const Shape& filter = filter_gradient.outputs[0].shape;
+  const WindowGeometry window =
+      resolve_window(filter_gradient.attributes, {image[2], image[3]}, {filter[2], filter[3]});
+  return std::max(window[0].before, window[0].after) > image[2];
+}
+
 std::optional<std::vector<Tensor>> lower_product(const Node& node, const RewriteView& view) {
   const bool gives_image = is_one_of(node, {&conv2d_op(), &conv2d_bias_op(), &conv2d_input_gradient_op()});
   if (!gives_image && !is_one_of(node, {&conv2d_filter_gradient_op(), &matmul_op(), &matmul_bias_op()}))
     return std::nullopt;
-  if (node.op == &conv2d_filter_gradient_op() && strides_over_image(node)) return std::nullopt;
+  if (node.op == &conv2d_filter_gradient_op() && (strides_over_image(node) || reaches_over_image(node)))
+    return std::nullopt;
   return with_low(
       node, view, [](size_t i) { return i < 2; }, [&](size_t) { return gives_image; });
 }

@@ -9,14 +9,15 @@ namespace mox {
 
 // Convolutions (not the transposed ones) and their gradients, and matrix products take their inputs rounded
 // to bfloat16 and accumulate in float32. But the gradient of a filter whose stride is larger than the image
-// is wide stays in float32. Convolutions and gradients of images give bfloat16; gradients of filters and
-// matrix products give float32. Batch normalisation of what a convolution gave stays in bfloat16 and keeps
-// its statistics in float32; so does max pooling, whose gradient is summed in float32 and then rounded;
-// elementwise ops whose operands of full shape are all bfloat16 compute in float32 and give bfloat16.
-// Variables, their gradients, losses and everything else are float32. Comes after the rules that fuse, and
-// before elementwise_chain_rule, which takes the remaining casts into its chains. Micikevicius et al., "Mixed
-// Precision Training" (ICLR 2018); Kalamkar et al., "A Study of BFLOAT16 for Deep Learning Training" (2019).
-// `precision`: of nodes whose NodeTraits::compute_dtype says nothing.
+// is wide, or whose padding is larger than the image is high, stays in float32. Convolutions and gradients of
+// images give bfloat16; gradients of filters and matrix products give float32. Batch normalisation of what a
+// convolution gave stays in bfloat16 and keeps its statistics in float32; so does max pooling, whose gradient
+// is summed in float32 and then rounded; elementwise ops whose operands of full shape are all bfloat16
+// compute in float32 and give bfloat16. Variables, their gradients, losses and everything else are float32.
+// Comes after the rules that fuse, and before elementwise_chain_rule, which takes the remaining casts into
+// its chains. Micikevicius et al., "Mixed Precision Training" (ICLR 2018); Kalamkar et al., "A Study of
+// BFLOAT16 for Deep Learning Training" (2019). `precision`: of nodes whose NodeTraits::compute_dtype says
+// nothing.
 NamedRule low_precision_rule(Precision precision);
 
 }  // namespace mox

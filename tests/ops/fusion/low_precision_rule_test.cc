@@ -126,6 +126,24 @@ struct Layer {
   ConvolutionOptions options;
 };
 
+TEST_F(LowPrecision, TakesImagesThatAreLowerThanTheirPadding) {
+  for (const Layer& layer :
+       {Layer{{2, 128, 1, 3}, {16, 128, 5, 5}, {}}, Layer{{2, 128, 2, 5}, {16, 128, 7, 5}, {}},
+        Layer{{2, 128, 1, 1}, {16, 128, 5, 5}, {}}}) {
+    SCOPED_TRACE(to_string(layer.image));
+    const BuildMany build = [&](Inputs in) {
+      const Tensor y = conv2d(in[0], in[1], layer.options);
+      std::vector<Tensor> results = {y};
+      for (const Tensor& gradient : gradients(reduce_sum(mul(y, y)), in)) results.push_back(gradient);
+      return results;
+    };
+    const std::vector<Array> inputs = {random_array(layer.image, 1), random_array(layer.filter, 2)};
+    const auto exact = evaluate_in(Precision::kFloat32, build, inputs);
+    const auto low = evaluate_in(Precision::kBFloat16, build, inputs);
+    for (size_t i = 0; i < exact.size(); ++i) EXPECT_LT(relative_distance(low[i], exact[i]), 0.02) << i;
+  }
+}
+
 // One layer at a time, on numbers that bfloat16 has: result, gradient of the image and of the filter are
 // float32's, rounded.
 TEST_F(LowPrecision, ALayerIsFloat32sRounded) {
