@@ -1,3 +1,4 @@
+#include <limits>
 #include <optional>
 
 #include "ops/arithmetic/arithmetic.h"
@@ -28,9 +29,11 @@ const Op kPow{
       const Tensor &x = call.input(0), &y = call.input(1), &g = call.gradient();
       const auto number = constant_number(y);
       if (number == 0.0) return {Tensor(), Tensor()};  // x^0 is 1, for 0 as well, where 0 x^-1 is no number
-      const Tensor slope = y * power_below(x, y);
-      if (number) return {sum_to(g * slope, x.shape()), Tensor()};
-      const Tensor by_x = sum_to(g * select(equal(y, 0), 0, slope), x.shape());
+      if (number) return {sum_to(g * (y * power_below(x, y)), x.shape()), Tensor()};
+      // 0 x^-1 is 0 where 1/x is a number, and has derivatives; where it is none another base does as well.
+      const Tensor has_reciprocal = greater(abs(x), std::numeric_limits<float>::min());
+      const Tensor base = select(logical_and(equal(y, 0), logical_not(has_reciprocal)), 1, x);
+      const Tensor by_x = sum_to(g * (y * power_below(base, y)), x.shape());
       const Tensor is_positive = greater(x, 0);
       const Tensor logarithm = log(select(is_positive, x, 1));
       return {by_x, sum_to(select(is_positive, g * call.output() * logarithm, 0), y.shape())};

@@ -187,5 +187,18 @@ TEST(BinaryElementwise, TheSlopeOfAPowerOfZeroIsZeroAtZero) {
   }
 }
 
+TEST(BinaryElementwise, ThePowerOfZeroHasSecondDerivatives) {
+  const Array x = Array::from<float>({3}, {0, 2, 3}), y = Array::from<float>({3}, {0, 0, 2});
+  const std::vector<Array> second = test::evaluate_ops(
+      [](std::span<const Tensor> in) {
+        const Tensor by_x = gradients(reduce_sum(pow(in[0], in[1])), std::vector<Tensor>{in[0]})[0];
+        return gradients(reduce_sum(by_x), std::vector<Tensor>{in[0], in[1]});
+      },
+      {x, y});
+  EXPECT_THAT(second[0].values<float>(), ::testing::ElementsAre(0, 0, 2));
+  EXPECT_NEAR(second[1].values<float>()[1], 0.5, 1e-5);                        // 1 / x
+  EXPECT_NEAR(second[1].values<float>()[2], 3 * (1 + 2 * std::log(3)), 1e-4);  // x^(y-1) (1 + y ln x)
+}
+
 }  // namespace
 }  // namespace mox
