@@ -10,6 +10,7 @@
 
 #include "moxing/image/internal/format_decoder.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 
 namespace mox::image::internal {
 namespace {
@@ -18,6 +19,32 @@ constexpr int kColours = 3;
 
 // deflate packs at most 1032 bytes into one.
 constexpr uint64_t kMostInflation = 1032;
+
+constexpr uint8_t kSignature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+
+uint32_t big_endian(std::span<const std::byte, 4> bytes) {
+  uint32_t value = 0;
+  for (const std::byte byte : bytes) value = value << 8 | std::to_integer<uint32_t>(byte);
+  return value;
+}
+
+// The content of the first eXIf chunk whose checksum is right, or nothing. It may follow the pixels, where
+// tools that change a file put it (ImageMagick among them) and libpng comes only once all rows are read: the
+// chunks (length, type, content, checksum) are walked over here.
+std::span<const std::byte> find_exif(std::span<const std::byte> content) {
+  constexpr size_t kField = 4, kAroundContent = 3 * kField;
+  for (auto rest = content.subspan(sizeof kSignature); rest.size() >= kAroundContent;) {
+    const size_t length = big_endian(rest.first<kField>());
+    if (length > rest.size() - kAroundContent) break;
+    const auto typed = rest.subspan(kField, kField + length);
+    const auto checksum = rest.subspan(2 * kField + length).first<kField>();
+    const std::string_view type(reinterpret_cast<const char*>(typed.data()), kField);
+    if (type == "IEND") break;
+    if (type == "eXIf" && crc32(typed) == big_endian(checksum)) return typed.subspan(kField);
+    rest = rest.subspan(kAroundContent + length);
+  }
+  return {};
+}
 
 class PngDecoder : public FormatDecoder {
  public:
@@ -51,12 +78,7 @@ class PngDecoder : public FormatDecoder {
   int width() const override { return png_get_image_width(png_, info_); }
   int height() const override { return png_get_image_height(png_, info_); }
 
-  int orientation() const override {
-    png_bytep exif = nullptr;
-    png_uint_32 size = 0;
-    if (png_get_eXIf_1(png_, info_, &size, &exif) == 0 || !exif) return 1;
-    return exif_orientation(std::as_bytes(std::span(exif, size)));
-  }
+  int orientation() const override { return exif_orientation(find_exif(content_)); }
 
   int reduce(int) override { return 1; }
 
@@ -158,7 +180,6 @@ class PngDecoder : public FormatDecoder {
 std::unique_ptr<FormatDecoder> make_png_decoder() { return std::make_unique<PngDecoder>(); }
 
 bool is_png(std::span<const std::byte> content) {
-  constexpr uint8_t kSignature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   return content.size() >= sizeof kSignature &&
          std::memcmp(content.data(), kSignature, sizeof kSignature) == 0;
 }

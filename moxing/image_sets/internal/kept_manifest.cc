@@ -11,7 +11,7 @@
 namespace mox::data::internal {
 namespace {
 
-constexpr std::string_view kTitle = "kept images of moxing, version 3";
+constexpr std::string_view kTitle = "kept images of moxing, version 4";
 constexpr std::string_view kChecksum = "checksum ";
 constexpr uint32_t kMostLabelBytes = 1 << 24;
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "tests/moxing/image/images.h"
 #include "tests/support/temporary_directory.h"
 
@@ -55,6 +56,66 @@ void expect_part_equals_whole(const std::string& encoded, int denominator, const
   EXPECT_EQ(rows, box.height);
 }
 
+// How the stored image must look so that a viewer who follows the orientation sees the upright one.
+Bitmap stored_as(const Bitmap& upright, int orientation) {
+  using Place = std::pair<int, int>;
+  const int right = upright.width - 1, bottom = upright.height - 1;
+  const std::function<Place(int, int)> stored_to_upright[] = {[=](int x, int y) {
+                                                                return Place{x, y};
+                                                              },
+                                                              [=](int x, int y) {
+                                                                return Place{right - x, y};
+                                                              },
+                                                              [=](int x, int y) {
+                                                                return Place{right - x, bottom - y};
+                                                              },
+                                                              [=](int x, int y) {
+                                                                return Place{x, bottom - y};
+                                                              },
+                                                              [=](int x, int y) {
+                                                                return Place{y, x};
+                                                              },
+                                                              [=](int x, int y) {
+                                                                return Place{right - y, x};
+                                                              },
+                                                              [=](int x, int y) {
+                                                                return Place{right - y, bottom - x};
+                                                              },
+                                                              [=](int x, int y) {
+                                                                return Place{y, bottom - x};
+                                                              }};
+  Bitmap stored =
+      orientation < 5 ? Bitmap(upright.width, upright.height) : Bitmap(upright.height, upright.width);
+  for (int y = 0; y < stored.height; ++y)
+    for (int x = 0; x < stored.width; ++x) {
+      const auto [from_x, from_y] = stored_to_upright[orientation - 1](x, y);
+      std::memcpy(stored.row(y) + x * kPixelBytes, upright.row(from_y) + from_x * kPixelBytes, kPixelBytes);
+    }
+  return stored;
+}
+
+std::string tiff_of(int orientation, bool big_endian) {
+  std::string tiff =
+      big_endian ? std::string("MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\0\0\0\0\0\0\0", 26)
+                 : std::string("II\x2a\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\0\0\0\0\0\0\0\0", 26);
+  tiff[big_endian ? 19 : 18] = static_cast<char>(orientation);
+  return tiff;
+}
+
+std::string four_bytes(uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+// Puts a chunk before the first one called `next`.
+std::string with_chunk(std::string png, const std::string& type, const std::string& data, const char* next) {
+  const std::string typed = type + data;
+  const std::string chunk =
+      four_bytes(static_cast<uint32_t>(data.size())) + typed + four_bytes(crc32(as_bytes(typed)));
+  return png.insert(png.find(next) - 4, chunk);
+}
+
 TEST(DecodeJpeg, IsCloseToWhatWasEncoded) {
   Bitmap smooth(50, 40);
   for (int y = 0; y < 40; ++y)
@@ -74,7 +135,8 @@ TEST(DecodeJpeg, GivesAPartBitForBitAsInTheWhole) {
   const auto below = [&](int bound) {
     return static_cast<int>(random.below(draw++, static_cast<uint64_t>(bound)));
   };
-  for (auto [horizontal, vertical] : {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {4, 2}})
+  for (auto [horizontal, vertical] :
+       {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {4, 2}})
     for (bool progressive : {false, true})
       for (int restart : {0, 3})
         for (int denominator : {1, 2, 4, 8}) {
@@ -100,23 +162,10 @@ TEST(DecodeJpeg, GivesAPartBitForBitAsInTheWhole) {
 
 TEST(DecodeJpeg, TurnsImagesUpright) {
   const Bitmap upright = picture(40, 24);
-  // How the stored image must look so that a viewer who follows the orientation sees the upright one.
-  using Place = std::pair<int, int>;
-  const std::function<Place(int, int)> stored_to_upright[] = {
-      [](int x, int y) { return Place{x, y}; },           [](int x, int y) { return Place{39 - x, y}; },
-      [](int x, int y) { return Place{39 - x, 23 - y}; }, [](int x, int y) { return Place{x, 23 - y}; },
-      [](int x, int y) { return Place{y, x}; },           [](int x, int y) { return Place{39 - y, x}; },
-      [](int x, int y) { return Place{39 - y, 23 - x}; }, [](int x, int y) { return Place{y, 23 - x}; }};
   for (int orientation = 1; orientation <= 8; ++orientation) {
     SCOPED_TRACE(orientation);
-    Bitmap stored = orientation < 5 ? Bitmap(40, 24) : Bitmap(24, 40);
-    for (int y = 0; y < stored.height; ++y)
-      for (int x = 0; x < stored.width; ++x) {
-        const auto [from_x, from_y] = stored_to_upright[orientation - 1](x, y);
-        std::memcpy(stored.row(y) + x * kPixelBytes, upright.row(from_y) + from_x * kPixelBytes, kPixelBytes);
-      }
     const std::string encoded = encode_jpeg(
-        stored,
+        stored_as(upright, orientation),
         {.quality = 100, .horizontal_sampling = 1, .vertical_sampling = 1, .orientation = orientation});
     EXPECT_LE(largest_difference(decode(as_bytes(encoded), "x"), upright), 4);
     expect_part_equals_whole(encoded, 1, {5, 3, 20, 15});
@@ -238,6 +287,61 @@ TEST(DecodePng, GivesWhatWasEncoded) {
         as_bytes(encode_png(bitmap, {.color_type = PNG_COLOR_TYPE_GRAY, .interlaced = interlaced})), "x");
     EXPECT_EQ(grey.row(4)[5 * kPixelBytes], bitmap.row(4)[5 * kPixelBytes + 1]);
     EXPECT_EQ(grey.row(4)[5 * kPixelBytes + 2], bitmap.row(4)[5 * kPixelBytes + 1]);
+  }
+}
+
+// Tools that change a file put the EXIF block behind the pixels, ImageMagick among them.
+TEST(DecodePng, TurnsImagesUprightWhereverTheirExifIs) {
+  const Bitmap upright = picture(40, 24);
+  for (int orientation = 1; orientation <= 8; ++orientation)
+    for (bool big_endian : {false, true})
+      for (bool interlaced : {false, true})
+        for (const char* next : {"IDAT", "IEND"}) {
+          SCOPED_TRACE(testing::Message() << orientation << (big_endian ? " MM" : " II")
+                                          << (interlaced ? " interlaced" : "") << " before " << next);
+          const std::string encoded =
+              with_chunk(encode_png(stored_as(upright, orientation), {.interlaced = interlaced}), "eXIf",
+                         tiff_of(orientation, big_endian), next);
+          EXPECT_EQ(largest_difference(decode(as_bytes(encoded), "x"), upright), 0);
+          expect_part_equals_whole(encoded, 1, {5, 3, 20, 15});
+        }
+}
+
+TEST(DecodePng, TakesTheFirstExifThatIsWholeAndBelongsToIt) {
+  const Bitmap bitmap = picture(40, 24);
+  const std::string plain = encode_png(bitmap), turned = tiff_of(6, true);
+  const auto width_of = [](const std::string& content) {
+    Decoder decoder;
+    decoder.open(as_bytes(content), "x");
+    return decoder.width();
+  };
+  const std::string good = with_chunk(plain, "eXIf", turned, "IEND");
+  EXPECT_EQ(width_of(good), 24);
+  EXPECT_EQ(width_of(with_chunk(good, "tEXt", std::string("Comment\0eXIf", 12), "eXIf")), 24);
+  EXPECT_EQ(width_of(with_chunk(good, "eXIf", tiff_of(1, true), "eXIf")), 40);
+  EXPECT_EQ(width_of(plain + with_chunk(plain, "eXIf", turned, "IEND").substr(8)), 40);
+  EXPECT_EQ(width_of(with_chunk(plain, "eXIf", "", "IEND")), 40);
+  std::string damaged = good;
+  damaged[damaged.find("eXIf") + 4 + turned.size()] ^= 1;  // its checksum
+  EXPECT_EQ(width_of(damaged), 40);
+  EXPECT_EQ(width_of(with_chunk(damaged, "eXIf", turned, "IEND")), 24);
+}
+
+// What follows the pixels is read for the orientation alone, and may end anywhere or claim any length.
+TEST(DecodePng, TakesNoOrientationFromChunksThatAreCutOff) {
+  const Bitmap bitmap = picture(40, 24);
+  const std::string good = with_chunk(encode_png(bitmap), "eXIf", tiff_of(6, true), "IEND");
+  const size_t chunk = good.find("eXIf") - 4, end = good.find("IEND") - 4;
+  for (size_t length = chunk; length < end; ++length) {
+    // A copy of its own, behind which a sanitizer finds any read.
+    const std::string cut = good.substr(0, length) + "IEND";
+    const std::vector<char> content(cut.begin(), cut.end());
+    EXPECT_EQ(largest_difference(decode(std::as_bytes(std::span(content)), "x"), bitmap), 0) << length;
+  }
+  for (const uint32_t length : {27U, 38U, 39U, 0x7fffffffU, 0xfffffff4U, 0xffffffffU}) {
+    std::string claiming = good;
+    claiming.replace(chunk, 4, four_bytes(length));
+    EXPECT_EQ(largest_difference(decode(as_bytes(claiming), "x"), bitmap), 0) << length;
   }
 }
 
