@@ -125,10 +125,10 @@ class JpegDecoder : public FormatDecoder {
     guarded([this] { jpeg_start_decompress(&info_); });
     // Smooth upsampling of the colours looks at their neighbours, one colour sample (at most four columns) on
     // each side: with them inside the columns asked for, the box has the pixels of a full decoding.
-    // Where the luma is sampled four times as often, libjpeg-turbo's columns of a part are not always those
-    // of the whole: such images, which are rare, are decoded in full width.
+    // Where the luma is sampled four times as often, in either direction, libjpeg-turbo's columns of a part
+    // are not always those of the whole: such images, which are rare, are decoded in full width.
     constexpr int kMargin = 4;
-    const bool narrow = info_.max_h_samp_factor <= 2;
+    const bool narrow = info_.max_h_samp_factor <= 2 && info_.max_v_samp_factor <= 2;
     const int left = std::max(0, box.x - kMargin);
     JDIMENSION begin = static_cast<JDIMENSION>(left);
     JDIMENSION columns = static_cast<JDIMENSION>(std::min(full_width, box.x + box.width + kMargin) - left);

@@ -136,7 +136,7 @@ TEST(DecodeJpeg, GivesAPartBitForBitAsInTheWhole) {
     return static_cast<int>(random.below(draw++, static_cast<uint64_t>(bound)));
   };
   for (auto [horizontal, vertical] :
-       {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {4, 2}})
+       {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {4, 2}, {2, 4}, {1, 4}})
     for (bool progressive : {false, true})
       for (int restart : {0, 3})
         for (int denominator : {1, 2, 4, 8}) {
