@@ -84,7 +84,8 @@ std::string other_kind(std::span<const std::byte> content) {
   else if (at(0, "<!DOCTYPE") || at(0, "<html"))
     kind = "a page of HTML";
   if (kind.empty()) return "";
-  return fmt::format(": it is {}; convert it, for example with ImageMagick: mogrify -format png FILE", kind);
+  return fmt::format(
+      ": it is {}; convert it, for example with ImageMagick: mogrify -auto-orient -format png FILE", kind);
 }
 
 }  // namespace internal

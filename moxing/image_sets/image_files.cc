@@ -107,7 +107,7 @@ std::vector<std::string> list_image_files(const std::string& path) {
     if (!below.of_other_kinds.empty())
       log_warning(fmt::format(
           "'{}': images of other kinds get no answer, {} in all: {}. Images are read as .jpg, .jpeg and .png, convert "
-          "these, with ImageMagick: mogrify -format png FILE...",
+          "these, with ImageMagick: mogrify -auto-orient -format png FILE...",
           path, below.of_other_kinds.size(), internal::some_of(below.of_other_kinds)));
   } else if (fs::path(path).extension() == ".txt") {
     paths = images_of_list(path);

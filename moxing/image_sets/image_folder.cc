@@ -173,9 +173,9 @@ std::string empty_class(const std::string& path, const std::string& name, const 
   std::string text =
       fmt::format("the class '{}' is empty: there are no .jpg, .jpeg or .png files in '{}'", name, path);
   if (!listing.others.empty())
-    text +=
-        fmt::format("; there are {}: images of other kinds are to be converted (mogrify -format png FILE...)",
-                    some_of(listing.others));
+    text += fmt::format(
+        "; there are {}: images of other kinds are to be converted (mogrify -auto-orient -format png FILE...)",
+        some_of(listing.others));
   if (!listing.directories.empty())
     text += fmt::format(
         "; it has the directories {}: SPLIT/CLASS/IMAGE or SPLIT/CLASS/images/IMAGE is expected, "

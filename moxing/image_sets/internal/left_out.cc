@@ -110,8 +110,8 @@ std::string LeftOutImages::way_out(const Part& part) const {
     for (const std::string& file : part.files)
       patterns.insert(quoted(directory) + "/*" + fs::path(file).extension().string());
     texts.push_back(
-        "images are read as .jpg, .jpeg and .png, convert these, with ImageMagick: mogrify -format "
-        "png " +
+        "images are read as .jpg, .jpeg and .png, convert these, with ImageMagick: mogrify -auto-orient "
+        "-format png " +
         fmt::format("{}", fmt::join(patterns, " ")));
   }
   if (!part.directories.empty()) {

@@ -272,6 +272,8 @@ TEST(Decode, RefusesWhatIsNoImage) {
   EXPECT_THAT(message(""), HasSubstr("0 bytes"));
   EXPECT_THAT(message("This is a text, whatever it is called."), HasSubstr("no JPEG or PNG image"));
   EXPECT_FALSE(is_image(as_bytes(std::string("GIF89a"))));
+  EXPECT_THAT(message("GIF89a"), HasSubstr("it is GIF; convert it, for example with ImageMagick: mogrify "
+                                           "-auto-orient -format png FILE"));
 }
 
 TEST(DecodePng, GivesWhatWasEncoded) {
