@@ -63,10 +63,7 @@ Listing list_directory(const std::string& path) {
   if (file::is_remote(path)) return list_objects(path);
   Listing listing;
   std::error_code error;
-  fs::directory_iterator entry(path, error);
-  if (error) cannot_read(path, error);
-  for (; entry != fs::directory_iterator(); entry.increment(error)) {
-    if (error) cannot_read(path, error);
+  for (fs::directory_iterator entry(path, error), end; entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (name.starts_with('.')) continue;
     std::error_code status;
@@ -77,6 +74,7 @@ Listing list_directory(const std::string& path) {
     else
       listing.others.push_back(name);
   }
+  if (error) cannot_read(path, error);  // at the first entry or a later one: either ends the loop
   sort(listing);
   return listing;
 }
