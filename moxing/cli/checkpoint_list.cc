@@ -18,15 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-uintmax_t bytes_of_files(const std::string& directory) {
+// Of the files in a checkpoint, "?" where they cannot all be listed.
+std::string bytes_of_files(const std::string& directory) {
   uintmax_t bytes = 0;
-  std::error_code ignored;  // a file may go away while we look
-  for (fs::directory_iterator it(directory, ignored), end; it != end; it.increment(ignored)) {
-    std::error_code error;
+  std::error_code failed;
+  for (fs::directory_iterator it(directory, failed), end; it != end; it.increment(failed)) {
+    std::error_code error;  // a file may go away while we look
     const uintmax_t size = it->file_size(error);
     if (!error) bytes += size;
   }
-  return bytes;
+  return failed ? "?" : std::to_string(bytes);
 }
 
 // Those that are complete: the manifest comes last.

@@ -7,11 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <string>
 
+#include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "tests/moxing/checkpoint/checkpoint_samples.h"
+#include "tests/support/without_privileges.h"
 
 namespace mox {
 namespace {
@@ -167,6 +172,22 @@ TEST_F(MoxCommand, ListPrintsALineForEach) {
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.out, testing::MatchesRegex(" +step +bytes +path\n +10 +[0-9]+ .*checkpoint-10\n"
                                                 " +20 +[0-9]+ .*checkpoint-20\n"));
+}
+
+TEST_F(MoxCommand, ListGivesNoSizeOfWhatItCannotLookInto) {
+  namespace fs = std::filesystem;
+  const std::string locked = log_dir_ + "/checkpoint-10";
+  fs::permissions(log_dir_, fs::perms(0755));
+  fs::permissions(locked, fs::perms(0));
+  const std::string said = message_without_privileges<Error>([&] {
+    const std::unique_ptr<FILE, int (*)(FILE*)> mox(
+        ::popen((MOX_BINARY_DIR "/bin/mox checkpoint list " + log_dir_ + " 2>&1").c_str(), "r"), ::pclose);
+    char text[4096];
+    throw Error(std::string(text, std::fread(text, 1, sizeof text, mox.get())));
+  });
+  EXPECT_THAT(said, testing::MatchesRegex(" +step +bytes +path\n +10 +[?] .*checkpoint-10\n"
+                                          " +20 +[0-9]+ .*checkpoint-20\n"));
+  fs::permissions(locked, fs::perms(0755));
 }
 
 TEST_F(MoxCommand, VerifyFindsTheDamagedOne) {
