@@ -282,7 +282,10 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
     records.label_offset = label_offset();
     records.num_classes = num_classes_;
     records.label_names = label_names_;
-    return mox::data::image_classification_tfrecord(inside(directory_, split + "-*"), records);
+    // The split may lie in a directory below.
+    const fs::path shards = inside(directory_, split + "-*");
+    return mox::data::image_classification_tfrecord(
+        mox::data::match_files(shards.parent_path().string(), shards.filename().string()), records);
   }
   // One list decides: a class that the folder lacks does not shift the numbers of those that follow it.
   if (!has_many_labels())

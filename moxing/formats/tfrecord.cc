@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -195,6 +196,26 @@ std::vector<std::string> match_files(const std::string& patterns) {
   if (paths.empty()) throw NotFound(fmt::format("no file matches '{}'", patterns));
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  return paths;
+}
+
+std::vector<std::string> match_files(const std::string& directory, const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos)
+    throw InvalidArgument(fmt::format(
+        "match_files: expected a pattern for names in '{}', without '/', given is '{}'", directory, name));
+  const std::filesystem::path parent(directory);
+  const std::string pattern = (parent / name).string();
+  std::vector<std::string> paths;
+  try {
+    for (const file::DirectoryEntry& entry : file::scan_dir(directory.empty() ? "." : directory))  // sorted
+      if (::fnmatch(name.c_str(), entry.name.c_str(), FNM_PERIOD) == 0)
+        paths.push_back((parent / entry.name).string());
+  } catch (const NotFound&) {            // nothing matches
+  } catch (const FailedPrecondition&) {  // nor in a file
+  }
+  std::erase_if(paths, is_index);
+  paths = internal::choose_shards(pattern, std::move(paths), pattern.size() - name.size());
+  if (paths.empty()) throw NotFound(fmt::format("no file matches '{}'", pattern));
   return paths;
 }
 

@@ -56,6 +56,10 @@ struct TfRecordOptions {
 // an empty list.
 std::vector<std::string> match_files(const std::string& patterns);
 
+// The same of the files in a directory whose names match `name`, one pattern without slashes (InvalidArgument
+// for another one). The directory stands for itself, whatever characters its path has.
+std::vector<std::string> match_files(const std::string& directory, const std::string& name);
+
 // A buffer for records that grows and is reused. One a thread.
 class RecordBuffer {
  public:

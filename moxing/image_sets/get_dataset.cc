@@ -34,13 +34,14 @@ Dataset photographs(std::string_view split, const std::string& directory, const 
   const fs::path folder = fs::path(directory) / split;
   if (file::is_directory(folder.string()))
     return data::ImageClassificationRaw(folder.string()).dataset(options, where);
-  const std::string pattern = folder.string() + "-*";
+  const std::string shards = fmt::format("{}-*", split);
   try {
-    return data::image_classification_tfrecord(pattern, {.image = options}, where);
+    return data::image_classification_tfrecord(data::match_files(directory, shards), {.image = options},
+                                               where);
   } catch (const NotFound&) {
     throw NotFound(
         fmt::format("get_dataset ({}): neither the image folder '{}' nor TFRecord files '{}' are there",
-                    to_string(where), folder.string(), pattern));
+                    to_string(where), folder.string(), (fs::path(directory) / shards).string()));
   }
 }
 

@@ -160,6 +160,11 @@ std::vector<int64_t> numbers_in(const std::vector<std::string>& names, const Ima
 
 Dataset image_classification_tfrecord(const std::string& patterns, const ImageRecordOptions& options,
                                       SourceLocation where) {
+  return image_classification_tfrecord(match_files(patterns), options, where);
+}
+
+Dataset image_classification_tfrecord(const std::vector<std::string>& paths,
+                                      const ImageRecordOptions& options, SourceLocation where) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (options.num_classes < 0 || options.num_classes > kMost || options.label_offset < -kMost ||
       options.label_offset > kMost)
@@ -172,7 +177,9 @@ Dataset image_classification_tfrecord(const std::string& patterns, const ImageRe
     throw InvalidArgument(fmt::format(
         "image_classification_tfrecord ({}): num_classes is {}, and label_names has {}; they must agree",
         to_string(where), options.num_classes, names.size()));
-  const auto paths = match_files(patterns);
+  if (paths.empty())
+    throw InvalidArgument(
+        fmt::format("image_classification_tfrecord ({}): no files are given", to_string(where)));
   const std::string list = (std::filesystem::path(paths.front()).parent_path() / "labels.txt").string();
   if (names.empty() && file::exists(list)) names = read_label_names(list);
   if (options.num_classes != 0 && options.num_classes != std::ssize(names)) names.clear();

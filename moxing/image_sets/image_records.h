@@ -39,6 +39,11 @@ struct ImageRecordOptions {
 Dataset image_classification_tfrecord(const std::string& patterns, const ImageRecordOptions& options,
                                       SourceLocation where = SourceLocation::current());
 
+// The same of these files, as match_files lists those of a directory.
+Dataset image_classification_tfrecord(const std::vector<std::string>& paths,
+                                      const ImageRecordOptions& options,
+                                      SourceLocation where = SourceLocation::current());
+
 // The bytes of one such record: an Example with image/encoded, image/format, image/class/label,
 // image/class/text, image/filename, image/height and image/width.
 struct ImageRecord {

@@ -297,6 +297,20 @@ TEST_F(ImageData, ABatchThatDoesNotFitIsNamedByItsOption) {
                {"bytes of memory", "eval_batch_size"});
 }
 
+// A directory whose name would match another one as a pattern, or be two of them.
+TEST_F(ImageData, RecordsAreThoseOfTheDirectoryThatIsNamed) {
+  write_images();
+  for (const std::string name : {"tf[1]", "one,two"})
+    for (const char* split : {"train", "validation"})
+      expect_success(
+          run_process({"mox", "convert", folder_ + "/" + split, folder_ + "/" + name + "/" + split}));
+  write("tf1/train-00000-of-00001", "damage");
+  for (const char* name : {"/tf[1]", "/one,two"}) {
+    fs::remove_all(log_dir_);
+    expect_success(run_process(job({"--data.format=tfrecord", std::string("--data_url=") + folder_ + name})));
+  }
+}
+
 // An option that is passed over looks like one that counts.
 TEST_F(ImageData, OptionsThatWouldDoNothingAreRefused) {
   write_images();

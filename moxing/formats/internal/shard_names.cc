@@ -130,14 +130,16 @@ void require_all_shards(const std::string& stem, const std::vector<ShardName>& s
 
 }  // namespace
 
-std::vector<std::string> choose_shards(const std::string& pattern, std::vector<std::string> paths) {
+std::vector<std::string> choose_shards(const std::string& pattern, std::vector<std::string> paths,
+                                       size_t literal) {
   if (!pattern.ends_with('*')) return paths;
   warn_left_out(pattern, take_out(&paths, is_copy), "look like copies");
   if (std::none_of(paths.begin(), paths.end(), [](const auto& path) { return shard_name(path).has_value(); }))
     return paths;
   warn_left_out(pattern, take_out(&paths, [](const auto& path) { return !shard_name(path); }),
                 "are not called NAME-NNNNN-of-NNNNN");
-  if (pattern.find_first_of("*?[") + 1 != pattern.size()) return paths;  // a part of the shards may be meant
+  if (pattern.find_first_of("*?[", literal) + 1 != pattern.size())
+    return paths;  // a part of the shards may be meant
   if (pattern.ends_with("-*")) {
     const std::string stem = pattern.substr(0, pattern.size() - 2);
     auto others = take_out(&paths, [&](const auto& path) { return shard_name(path)->stem != stem; });

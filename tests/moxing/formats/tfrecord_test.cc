@@ -262,6 +262,37 @@ TEST(MatchFiles, LeavesOutTheMarksOfOtherTools) {
   EXPECT_THAT(match_files(directory.path() + "/train-*"), ElementsAre(first, second));
 }
 
+// What is a pattern in the name of a directory would match others.
+TEST(MatchFiles, TakesADirectoryAsItIsCalled) {
+  TemporaryDirectory directory;
+  for (const char* name : {"dir[1]", "a,b", "x*", "q?", "back\\slash"}) {
+    SCOPED_TRACE(name);
+    const std::string set = directory.file(name);
+    const std::vector<std::string> both{directory.write(std::string(name) + "/train-00000-of-00002", "x"),
+                                        directory.write(std::string(name) + "/train-00001-of-00002", "x")};
+    for (const char* other :
+         {"train-00000-of-00002.mox-index", "train-00001-of-00002.bak", ".train-x", "test-0"})
+      directory.write(std::string(name) + "/" + other, "");
+    directory.write(std::string(name) + "/train-extra-00000-of-00001", "x");
+    for (const char* other : {"dir1", "a", "xy", "qq", "backslash"})
+      directory.write(std::string(other) + "/train-00000-of-00001", "x");
+    EXPECT_EQ(match_files(set, "train-*"), both);
+    EXPECT_EQ(match_files(set + "/", "train-0000[01]-of-*"),
+              (std::vector{set + "/train-00000-of-00002", set + "/train-00001-of-00002"}));
+    EXPECT_THAT(match_files(set, "*-*").size(), 3U);
+    std::filesystem::remove(both[0]);
+    EXPECT_THAT(message_of<DataError>([&] { match_files(set, "train-*"); }),
+                HasSubstr("1 of 2 shards of '" + set + "/train' are missing"));
+  }
+  EXPECT_THAT(message_of<NotFound>([&] { match_files(directory.file("none"), "train-*"); }),
+              HasSubstr("no file matches '" + directory.file("none/train-*'")));
+  EXPECT_THROW(match_files(directory.file("dir1/train-00000-of-00001"), "train-*"), NotFound);
+  EXPECT_THROW(match_files(directory.file("dir1"), "test-*"), NotFound);
+  for (const char* name : {"", "dir1/train-*"})
+    EXPECT_THAT(message_of<InvalidArgument>([&] { match_files(directory.path(), name); }),
+                HasSubstr("without '/', given is '" + std::string(name) + "'"));
+}
+
 TEST(TfRecord, SaysWhichFilesHaveNoRecords) {
   TemporaryDirectory directory;
   const std::string full = directory.file("full"), empty = directory.write("empty", "");

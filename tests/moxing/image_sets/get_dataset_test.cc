@@ -3,7 +3,10 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include "moxing/image_sets/image_folder.h"
+#include "moxing/image_sets/image_records.h"
 #include "runtime/base/error.h"
+#include "tests/moxing/image/images.h"
 #include "tests/support/temporary_directory.h"
 
 namespace mox {
@@ -20,6 +23,24 @@ TEST(GetDataset, KnowsTheSetsByName) {
               HasSubstr("train, test"));
   EXPECT_THAT(message_of<NotFound>([] { get_dataset("flowers", "train", "/none"); }),
               HasSubstr("/none/train-*"));
+}
+
+// Of a directory with another one beside it that its name would match as a pattern.
+TEST(GetDataset, ReadsTheRecordsOfTheDirectoryItIsGiven) {
+  TemporaryDirectory directory;
+  for (const char* name : {"set/a/0.jpg", "set/b/1.jpg", "set/b/2.jpg"})
+    directory.write(name, image::encode_jpeg(image::picture(20, 16)));
+  const data::ImageClassificationRaw folder(directory.file("set"));
+  const data::ImageOptions options{.augmentation = {.height = 8, .width = 8}};
+  for (const char* name : {"tf[1]", "one,two"}) {
+    data::convert_image_folder(folder, directory.file(std::string(name) + "/train"), {});
+    EXPECT_EQ(get_dataset("flowers", "train", directory.file(name), options).cardinality(), 3) << name;
+  }
+  directory.write("tf1/train-00000-of-00001", "");
+  EXPECT_EQ(get_dataset("flowers", "train", directory.file("tf[1]"), options).cardinality(), 3);
+  EXPECT_THAT(message_of<InvalidArgument>(
+                  [] { data::image_classification_tfrecord(std::vector<std::string>(), {}); }),
+              HasSubstr("no files are given"));
 }
 
 TEST(GetDataset, ReadsFashionMnist) {

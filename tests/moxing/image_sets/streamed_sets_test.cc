@@ -129,6 +129,8 @@ TEST_F(StreamedSets, TfRecords) {
       bits(image_classification_tfrecord(directory_.file("set/records/train-*"), options));
   EXPECT_TRUE(local == bits(image_classification_tfrecord("s3://bucket/set/records/train-*", options)));
   EXPECT_GT(store_.proxy.faults_made(), 5);
+  EXPECT_EQ(match_files("s3://bucket/set/records", "train-*"),
+            match_files("s3://bucket/set/records/train-*"));
   // The index of the second start is that of the first.
   const int64_t before = store_.server.requests_of("GetObject");
   const auto files = TfRecordFiles::open(match_files("s3://bucket/set/records/train-*"), options.records);
