@@ -17,9 +17,7 @@ double TrainingLength::elapsed(int64_t step, double steps_per_epoch) const {
         "a schedule is written in epochs ({}), but the number of steps in an epoch is unknown, since the "
         "data set has no known size: write the schedule in steps, or tell the run its steps per epoch",
         to_string(*this)));
-  // A quotient, not a product with `value`: it equals the nearest number to a border such as 0.29
-  // whenever it should.
-  return step / steps_per_epoch;
+  return internal::snapped(step / steps_per_epoch, value);
 }
 
 TrainingLength steps(double count) { return {count, TrainingLength::Unit::kSteps}; }

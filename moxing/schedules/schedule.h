@@ -27,8 +27,8 @@ struct TrainingLength {
   TrainingLength(int64_t steps) : value(static_cast<double>(steps)) {}  // NOLINT: implicit on purpose
   TrainingLength(double value, Unit unit) : value(value), unit(unit) {}
 
-  // `step` in this length's unit. Throws FailedPrecondition for epochs if `steps_per_epoch` is
-  // not positive (unknown).
+  // `step` in this length's unit; `value` itself for the step that ends it, whatever the epochs have been
+  // rounded to. Throws FailedPrecondition for epochs if `steps_per_epoch` is not positive (unknown).
   double elapsed(int64_t step, double steps_per_epoch) const;
 
   double value;

@@ -25,9 +25,10 @@ class Segments final : public ScheduleFunction {
       : text_(std::move(text)), segments_(std::move(segments)), unit_(unit) {}
 
   double value(int64_t step, double steps_per_epoch) const override {
-    const double elapsed = TrainingLength(segments_.back().end, unit_).elapsed(step, steps_per_epoch);
+    double elapsed = TrainingLength(segments_.back().end, unit_).elapsed(step, steps_per_epoch);
     double begin = 0;
     for (const Segment& segment : segments_) {
+      elapsed = snapped(elapsed, segment.end);
       if (elapsed < segment.end) {
         const double part = (elapsed - begin) / (segment.end - begin);
         if (segment.exponential) return segment.from * std::pow(segment.to / segment.from, part);

@@ -48,7 +48,8 @@ class Decay : public ScheduleFunction {
  public:
   explicit Decay(TrainingLength length) : length_(length) {}
   double value(int64_t step, double steps_per_epoch) const final {
-    return at(length_.elapsed(step, steps_per_epoch) / length_.value);
+    const double part = length_.elapsed(step, steps_per_epoch) / length_.value;
+    return at(internal::snapped(part, std::round(part)));
   }
   bool needs_steps_per_epoch() const final { return length_.unit == TrainingLength::Unit::kEpochs; }
 
@@ -127,6 +128,7 @@ class Cosine final : public Decay {
     // Periods 0 .. n-1 take (m^n - 1) / (m - 1) together. The logarithm may miss a border by one either way.
     const auto begin = [&](double n) { return (std::pow(m, n) - 1) / (m - 1); };
     double period = std::max(0.0, std::floor(std::log1p(part * (m - 1)) / std::log(m)));
+    for (const double border : {begin(period), begin(period + 1)}) part = internal::snapped(part, border);
     if (begin(period) > part) --period;
     if (begin(period + 1) <= part) ++period;
     return {period, (part - begin(period)) / std::pow(m, period)};

@@ -63,6 +63,29 @@ TEST(Schedule, FractionsOfEpochsMeetTheirStepExactly) {
   EXPECT_EQ(schedule.value(29, 100), 2);
 }
 
+TEST(Schedule, BordersOfEpochsAreMetWhateverRoundsOnTheWay) {
+  // 9 samples in batches of 7: 9 / (9.0 / 7) is 6.999999999999999.
+  EXPECT_EQ(Schedule("7:1,14:2").value(8, 9.0 / 7), 1);
+  EXPECT_EQ(Schedule("7:1,14:2").value(9, 9.0 / 7), 2);
+  EXPECT_EQ(Schedule("7:1,14:2->4").value(9, 9.0 / 7), 2);
+  EXPECT_EQ(piecewise_constant({epochs(7)}, {1, 2}).value(9, 9.0 / 7), 2);
+  EXPECT_EQ(warmup(epochs(7), piecewise_constant({1}, {1, 2})).value(9, 9.0 / 7), 1);
+  EXPECT_EQ(warmup(epochs(7), piecewise_constant({1}, {1, 2})).value(10, 9.0 / 7), 2);
+  EXPECT_EQ(polynomial_decay(1, epochs(7), 0.5).value(9, 9.0 / 7), 0.5);
+  // 3.3 / 1.1 and 0.3 / 0.1 are less than 3.
+  EXPECT_EQ(exponential_decay(1, epochs(1.1), 0.5, {.staircase = true}).value(32, 10), 0.25);
+  EXPECT_EQ(exponential_decay(1, epochs(1.1), 0.5, {.staircase = true}).value(33, 10), 0.125);
+  EXPECT_EQ(exponential_decay(1, epochs(0.1), 0.5, {.staircase = true}).value(3, 10), 0.125);
+  EXPECT_EQ(cosine_decay(1, epochs(1.1), {.restarts = true}).value(33, 10), 1);
+  EXPECT_LT(cosine_decay(1, epochs(1.1), {.restarts = true}).value(32, 10), 0.03);
+  // Periods of 1.1 and 1.65 epochs end after 27.5 steps of 10, or 55 of 20.
+  const Schedule longer = cosine_decay(1, epochs(1.1), {.restarts = true, .period_multiplier = 1.5});
+  EXPECT_EQ(longer.value(55, 20), 1);
+  EXPECT_LT(longer.value(54, 20), 0.01);
+  // The second of these periods is longer than any number.
+  EXPECT_EQ(cosine_decay(1, epochs(1), {.restarts = true, .period_multiplier = 1e308}).value(10, 10), 1);
+}
+
 TEST(Schedule, EpochsNeedToKnowTheirSteps) {
   const Schedule schedule = "5:0.1,10:0.01";
   try {
