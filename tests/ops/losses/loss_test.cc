@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "ops/gradients.h"
 #include "ops/losses/losses.h"
+#include "ops/reduction/reduction.h"
 #include "runtime/base/error.h"
 #include "tests/support/gradient_check.h"
 
@@ -75,6 +77,31 @@ TEST(SigmoidCrossEntropy, AgreesWithTheDefinition) {
   const Array extreme =
       evaluate_op(build, {Array::from<float>({2}, {200, -200}), Array::from<float>({2}, {0, 0})});
   EXPECT_THAT(extreme.values<float>(), ::testing::ElementsAre(200, ::testing::FloatNear(0, 1e-30f)));
+}
+
+// The loss of logits, its slope and its curvature.
+std::vector<Tensor> with_derivatives(std::span<const Tensor> in) {
+  const Tensor loss = sigmoid_cross_entropy(in[0], in[1]);
+  const Tensor slope = gradients(reduce_sum(loss), in.first(1))[0];
+  return {loss, slope, gradients(reduce_sum(slope), in.first(1))[0]};
+}
+
+TEST(SigmoidCrossEntropy, KeepsItsDigitsWhereTheLogitIsRight) {
+  const std::vector<float> logits{10, 12, 15, 17, 30, -10, -12, -15, -17, -30, 0, 0, 15, -15};
+  const std::vector<float> labels{1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0.75, 0.25};
+  const auto shape = Shape{static_cast<int64_t>(logits.size())};
+  const std::vector<Array> found = test::evaluate_ops(
+      with_derivatives, {Array::from<float>(shape, logits), Array::from<float>(shape, labels)}, 1e-12);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double x = logits[i], z = labels[i], s = 1 / (1 + std::exp(-x)), not_s = 1 / (1 + std::exp(x));
+    const auto expect = [&](const char* what, size_t of, double value, double absolute = 0) {
+      EXPECT_NEAR(found[of].values<float>()[i], value, absolute + 1e-3 * std::abs(value))
+          << what << " at " << x << " for " << z;
+    };
+    expect("loss", 0, std::max(x, 0.0) - x * z + std::log1p(std::exp(-std::abs(x))));
+    expect("slope", 1, (1 - z) * s - z * not_s);
+    expect("curvature", 2, s * not_s, 1e-7);  // s (1 - s), where s may be all but 1
+  }
 }
 
 TEST(Losses, RefuseOtherShapesRatherThanBroadcast) {

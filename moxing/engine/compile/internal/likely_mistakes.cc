@@ -33,7 +33,7 @@ std::string_view maker_of(const Tensor& tensor) {
   }
 }
 
-// sigmoid_cross_entropy is no op of its own: it begins with softplus.
+// sigmoid_cross_entropy is no op of its own: it begins with softplus of the logits.
 bool takes_probabilities_for_logits(const Node& node) {
   const std::string_view op = node.op->name;
   if (op == "softmax_cross_entropy" || op == "sparse_softmax_cross_entropy")
