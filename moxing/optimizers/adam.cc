@@ -2,9 +2,10 @@
 //   mean     = beta1 * mean     + (1 - beta1) * gradient
 //   variance = beta2 * variance + (1 - beta2) * gradient^2
 //   value   -= learning_rate * (mean / (1 - beta1^t)) / (sqrt(variance / (1 - beta2^t)) + epsilon)
-// t is the number of the update, 1 for the first. Epsilon stands outside the root and beside the corrected
-// variance, as in the paper's Algorithm 1 and in PyTorch (TensorFlow adds it to the uncorrected root, its
-// "epsilon hat"). Kingma and Ba, "Adam: A Method for Stochastic Optimization" (ICLR 2015).
+// t is the number of the update, 1 for the first that mean and variance see. Epsilon stands outside the root
+// and beside the corrected variance, as in the paper's Algorithm 1 and in PyTorch (TensorFlow adds it to the
+// uncorrected root, its "epsilon hat"). Kingma and Ba, "Adam: A Method for Stochastic Optimization"
+// (ICLR 2015).
 //
 // Weight decay: adam adds weight_decay * value to the gradient. adamw decouples it: before the step above,
 //   value -= learning_rate * weight_decay * value

@@ -40,7 +40,9 @@ struct ParameterUpdate {
   std::span<const float> gradient = {};          // of the loss, as the backward pass left it
   std::span<const std::span<float>> slots = {};  // read and written; in the order of Optimizer::slots()
   double learning_rate = 0;                      // Optimizer::learning_rate() times the variable's multiplier
-  int64_t step = 1;                              // the number of this update, 1 for the first of the run
+  // The number of this update. 1 for the first that the slots see, which is a later one of the run where the
+  // variable was frozen until then; without slots for the first of the run.
+  int64_t step = 1;
   // The rules see clamp(gradient * gradient_scale, -clip_value, clip_value); NaN stays NaN.
   double gradient_scale = 1;  // from clipping by the global norm and from loss scaling
   double clip_value = std::numeric_limits<double>::infinity();

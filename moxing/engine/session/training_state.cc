@@ -55,6 +55,11 @@ void from_json(const Json& json, LossScaleState& state) {
     throw DataError(fmt::format("a loss scale of {}", json.dump()));
 }
 
+void from_json(const Json& json, std::map<std::string, int64_t>& counts) {
+  counts.clear();
+  for (const auto& [name, count] : json.get_ref<const Json::object_t&>()) counts[name] = count_in(count);
+}
+
 Json to_json(InstructionSet set) { return to_string(set); }
 void from_json(const Json& json, InstructionSet& set) {
   const auto named = instruction_set_from_string(json.get<std::string>());
@@ -84,6 +89,10 @@ std::string text_of(const T& value) {
 template <typename T>
 std::string text_of(const std::optional<T>& value) {
   return value ? text_of(*value) : "";
+}
+// Of what most runs have none of.
+std::string text_of(const std::map<std::string, int64_t>& counts) {
+  return counts.empty() ? "" : to_json(counts).dump();
 }
 template <typename T>
 void take(const Json& json, T& value) {
@@ -121,6 +130,7 @@ constexpr Field kFields[] = {
     field<&TrainingState::arithmetic>("arithmetic", Since::kLater),
     field<&TrainingState::learning_rate_multiplier>("learning_rate_multiplier", Since::kFirst),
     field<&TrainingState::loss_scale>("loss_scale", Since::kLater),
+    field<&TrainingState::missed_updates>("missed_updates", Since::kLater),
     field<&TrainingState::data_cursor>("data_cursor", Since::kFirst),
     field<&TrainingState::elements_taken>("elements_taken", Since::kLater),
     field<&TrainingState::evaluation_data>("evaluation_data", Since::kLater),
@@ -133,6 +143,10 @@ void require_possible(const TrainingState& state) {
   if (state.logical_replicas < 1) throw DataError(fmt::format("{} logical replicas", state.logical_replicas));
   if (state.learning_rate_multiplier < 0)
     throw DataError(fmt::format("a learning rate times {}", state.learning_rate_multiplier));
+  for (const auto& [variable, missed] : state.missed_updates)
+    if (missed > state.updates())
+      throw DataError(fmt::format("{} updates in all, of which the variable '{}' has missed {}",
+                                  state.updates(), variable, missed));
 }
 
 std::string describe(const OptimizerIdentity& optimizer) {

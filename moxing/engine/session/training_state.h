@@ -34,7 +34,8 @@ struct TrainingState {
   std::string arithmetic;                         // see KeptArithmetic
   double learning_rate_multiplier = 1;
   LossScaleState loss_scale;
-  std::string data_cursor;  // "" if the data begins anew
+  std::map<std::string, int64_t> missed_updates;  // ParameterUpdater::missed_updates
+  std::string data_cursor;                        // "" if the data begins anew
   // Of input_fn's data, those that all steps so far have taken: the cursor's place, counted. Without a value
   // (which no checkpoint had before) all steps had the logical replicas of the last one.
   std::optional<int64_t> elements_taken;
@@ -42,6 +43,8 @@ struct TrainingState {
   std::optional<int64_t> evaluation_due;           // the step, if that is saved because its evaluation failed
   std::map<std::string, std::string> hook_states;  // by Hook::name
   std::string stage_two;  // of dimension-reduced training, JSON text; "" where there is none
+
+  int64_t updates() const { return global_step - loss_scale.skipped_steps; }
 };
 
 std::map<std::string, std::string> to_checkpoint_state(const TrainingState& state);

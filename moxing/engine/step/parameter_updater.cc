@@ -27,13 +27,15 @@ Array initial_slot(const std::string& variable, const SlotSpec& spec, const Tens
 }  // namespace
 
 ParameterUpdater::ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable,
-                                   std::span<const NamedArray> slots, const Team& team, LossScale loss_scale)
+                                   const KeptOptimizer& kept, const Team& team, LossScale loss_scale)
     : optimizer_(std::move(optimizer)),
       slot_specs_(optimizer_->slots()),
       variable_(std::move(variable)),
       team_(team),
+      kept_updates_(kept.updates),
+      kept_missed_(kept.missed),
       loss_scale_(std::move(loss_scale)) {
-  for (const NamedArray& slot : slots) kept_slots_.emplace(slot.name, slot.value.clone());
+  for (const NamedArray& slot : kept.slots) kept_slots_.emplace(slot.name, slot.value.clone());
 }
 
 std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> variables) {
@@ -46,6 +48,7 @@ std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> varia
     parameter.name = name;
     parameter.value = variable_(name);
     parameter.settings = optimizer_->parameter_settings(name, parameter.value.shape());
+    if (!slot_specs_.empty()) parameter.missed = kept_updates_;
     for (const SlotSpec& spec : slot_specs_) {
       auto kept = kept_slots_.find(name + '/' + spec.name);
       if (kept == kept_slots_.end()) {
@@ -57,6 +60,7 @@ std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> varia
                           kept->first, to_string(kept->second.type()), to_string(parameter.value.type())));
         parameter.slots.push_back(std::move(kept->second));
         kept_slots_.erase(kept);
+        parameter.missed = kept_missed(name);
       }
       parameter.slot_spans.push_back(parameter.slots.back().values<float>());
     }
@@ -69,6 +73,12 @@ void ParameterUpdater::begin_step(const StepMoment& moment, int64_t left_out) {
   learning_rate_ =
       optimizer_->learning_rate(moment.step, moment.steps_per_epoch) * moment.learning_rate_multiplier;
   update_number_ = moment.step + 1 - left_out;
+  for (; begun_ < parameters_.size(); ++begun_) parameters_[begun_].missed += missed_here(update_number_ - 1);
+}
+
+void ParameterUpdater::pass_over_step() {
+  if (slot_specs_.empty()) return;
+  for (Parameter& parameter : parameters_) ++parameter.missed;
 }
 
 void ParameterUpdater::apply(size_t number, std::span<const float> gradient, double gradient_scale,
@@ -85,7 +95,7 @@ void ParameterUpdater::update(const Parameter& parameter, std::span<float> value
                      .gradient = gradient,
                      .slots = slots,
                      .learning_rate = learning_rate_ * parameter.settings.learning_rate_multiplier,
-                     .step = update_number_,
+                     .step = update_number_ - parameter.missed,
                      .gradient_scale = gradient_scale,
                      .weight_decay = parameter.settings.weight_decay},
                     team);
@@ -144,6 +154,27 @@ std::vector<NamedArray> ParameterUpdater::slots() const {
       result.push_back({parameter.name + '/' + slot_specs_[i].name, parameter.slots[i]});
   for (const auto& [name, value] : kept_slots_) result.push_back({name, value});
   return result;
+}
+
+std::map<std::string, int64_t> ParameterUpdater::missed_updates(int64_t global_step) const {
+  std::map<std::string, int64_t> result;
+  if (slot_specs_.empty()) return result;
+  const int64_t here = missed_here(global_step - loss_scale_.skipped_steps());
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    result[parameters_[i].name] = parameters_[i].missed + (i < begun_ ? 0 : here);
+  const std::string end = '/' + slot_specs_[0].name;
+  for (const auto& [name, value] : kept_slots_)
+    if (name.ends_with(end)) {
+      const std::string variable = name.substr(0, name.size() - end.size());
+      result[variable] = kept_missed(variable) + here;
+    }
+  std::erase_if(result, [](const auto& missed) { return missed.second == 0; });
+  return result;
+}
+
+int64_t ParameterUpdater::kept_missed(const std::string& variable) const {
+  const auto kept = kept_missed_.find(variable);
+  return kept == kept_missed_.end() ? 0 : kept->second;
 }
 
 }  // namespace mox::internal

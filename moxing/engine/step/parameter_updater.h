@@ -18,15 +18,21 @@
 
 namespace mox::internal {
 
+// What a run that goes on has of the optimizer.
+struct KeptOptimizer {
+  std::vector<NamedArray> slots = {};          // by "variable/slot"; others begin with their initial value
+  int64_t updates = 0;                         // that the run has done
+  std::map<std::string, int64_t> missed = {};  // ParameterUpdater::missed_updates
+};
+
 class ParameterUpdater {
  public:
   // The memory of a variable by its name.
   using VariableOf = std::function<Array(std::string_view)>;
 
   // With `loss_scale` the gradients are those of the scaled loss.
-  // `slots`: those by "variable/slot" that a checkpoint has kept; the others begin with their initial value.
-  ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable,
-                   std::span<const NamedArray> slots, const Team& team, LossScale loss_scale = {});
+  ParameterUpdater(std::unique_ptr<Optimizer> optimizer, VariableOf variable, const KeptOptimizer& kept,
+                   const Team& team, LossScale loss_scale = {});
 
   // Declares the variables that a plan has gradients of and returns their numbers, in the same order; may be
   // called again with other plans' lists. Throws InvalidArgument if a kept slot has another shape
@@ -44,6 +50,8 @@ class ParameterUpdater {
 
   // Begins the update of a step; `left_out` of those before it were none (LossScale::skipped_steps).
   void begin_step(const StepMoment& moment, int64_t left_out);
+  // In place of all updates of a step: something else has changed the variables.
+  void pass_over_step();
   // Different parameters may be updated from different threads at the same time.
   void apply(size_t parameter, std::span<const float> gradient, double gradient_scale, const Team& team);
   // Elements [first, first + gradient.size()) of the parameter, on the calling thread; several parts may be
@@ -66,6 +74,9 @@ class ParameterUpdater {
     return optimizer_->learning_rate(step, steps_per_epoch);
   }
   std::vector<NamedArray> slots() const;  // sharing the memory
+  // Between steps, of which `global_step` are done: how many of the run's updates the slots of a variable
+  // have not seen, by its name, where it is not 0. They began later, or it was frozen meanwhile.
+  std::map<std::string, int64_t> missed_updates(int64_t global_step) const;
 
  private:
   static constexpr size_t kMostSlots = 4;  // of an optimizer whose updates are cut into parts
@@ -75,20 +86,28 @@ class ParameterUpdater {
     Array value;
     std::vector<Array> slots;
     std::vector<std::span<float>> slot_spans;
+    int64_t missed = 0;  // of the updates before its first step here, or before the run went on
     ParameterSettings settings;
   };
 
+  // Missed by a variable that takes no part, since the run went on. A rule without slots counts all.
+  int64_t missed_here(int64_t updates) const { return slot_specs_.empty() ? 0 : updates - kept_updates_; }
   // `value` and `slots` are the parameter's, or the same part of each.
   void update(const Parameter& parameter, std::span<float> value, std::span<const float> gradient,
               std::span<const std::span<float>> slots, double gradient_scale, const Team& team) const;
+
+  int64_t kept_missed(const std::string& variable) const;
 
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<SlotSpec> slot_specs_;
   VariableOf variable_;
   const Team& team_;
   std::map<std::string, Array, std::less<>> kept_slots_;
+  const int64_t kept_updates_;
+  std::map<std::string, int64_t> kept_missed_;
   std::map<std::string, size_t, std::less<>> numbers_;
   std::vector<Parameter> parameters_;
+  size_t begun_ = 0;  // of these, the first ones: they have taken part in a step
   LossScale loss_scale_;
   double learning_rate_ = 0;
   int64_t update_number_ = 1;

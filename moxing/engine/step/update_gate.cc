@@ -74,7 +74,10 @@ void UpdateGate::finish_gradients() {
                                  /*clips=*/!rule_);
   left_out_ = !scale;
   if (left_out_ || !scheme_.applies_here()) return;
-  if (rule_) return rule_(sums_, *scale);
+  if (rule_) {
+    updater.pass_over_step();
+    return rule_(sums_, *scale);
+  }
   scheme_.apply_all(targets_->parameters, sums_, *scale, lanes_, team_);
 }
 

@@ -23,6 +23,7 @@ TrainingState full_state() {
           .arithmetic = "precision bf16, conv_algorithm auto",
           .learning_rate_multiplier = 0.1,
           .loss_scale = {.scale = 1024, .steps_in_a_row = 5, .skipped_steps = 2, .skipped_in_a_row = 1},
+          .missed_updates = {{"a \"variable\"", 5}, {"w", 1}},
           .data_cursor = "{\"position\":[0,3]}",
           .elements_taken = 99,
           .evaluation_data = "contents 0123 of 'a table'",
@@ -41,7 +42,7 @@ Checkpoint checkpoint_of(const TrainingState& state) {
 TEST(TrainingState, ComesBackWhole) {
   const TrainingState state = full_state();
   const Checkpoint checkpoint = checkpoint_of(state);
-  EXPECT_EQ(checkpoint.state.size(), 16U);
+  EXPECT_EQ(checkpoint.state.size(), 17U);
   const TrainingState back = from_checkpoint_state(checkpoint, "x");
   EXPECT_EQ(back.global_step, 7);
   EXPECT_EQ(back.loss_scale, state.loss_scale);
@@ -50,8 +51,8 @@ TEST(TrainingState, ComesBackWhole) {
 
 TEST(TrainingState, WhatHasNoValueIsNotWritten) {
   const auto state = checkpoint_of(TrainingState()).state;
-  for (const char* key :
-       {"instruction_set", "elements_taken", "evaluation_data", "evaluation_due", "stage_two"})
+  for (const char* key : {"instruction_set", "missed_updates", "elements_taken", "evaluation_data",
+                          "evaluation_due", "stage_two"})
     EXPECT_FALSE(state.contains(key)) << key;
   EXPECT_EQ(state.at("hooks"), "{}");
 }
@@ -68,10 +69,12 @@ TEST(TrainingState, OlderCheckpointsLackWhatCameLater) {
       EXPECT_NO_THROW(from_checkpoint_state(checkpoint, "x")) << key;
   }
   Checkpoint old = checkpoint_of(full_state());
-  for (const char* key : {"logical_replicas", "devices", "elements_taken"}) old.state.erase(key);
+  for (const char* key : {"logical_replicas", "devices", "missed_updates", "elements_taken"})
+    old.state.erase(key);
   const TrainingState back = from_checkpoint_state(old, "x");
   EXPECT_EQ(back.logical_replicas, 1);
   EXPECT_EQ(back.devices, 0);
+  EXPECT_TRUE(back.missed_updates.empty());
   EXPECT_FALSE(back.elements_taken);
 }
 
@@ -87,6 +90,10 @@ TEST(TrainingState, WhatNoRunHasWrittenIsRefused) {
                                                        {"learning_rate_multiplier", "-1"},
                                                        {"instruction_set", "\"sse2\""},
                                                        {"loss_scale", "{\"scale\":0.5}"},
+                                                       {"missed_updates", "{\"w\":6}"},
+                                                       {"missed_updates", "{\"w\":-1}"},
+                                                       {"missed_updates", "{\"w\":0.5}"},
+                                                       {"missed_updates", "[1]"},
                                                        {"hooks", "[]"},
                                                        {"seed", "-1"},
                                                        {"seed", "1,"}};

@@ -34,7 +34,7 @@ class UpdateGateTest : public ::testing::Test {
     scheme_ = internal::make_variable_scheme(
         scheme, store_, 1, alone_, [&](internal::ParameterUpdater::VariableOf variable, bool) {
           return std::make_unique<internal::ParameterUpdater>(get_optimizer_fn("sgd", {.learning_rate = 1})(),
-                                                              std::move(variable), std::span<NamedArray>(),
+                                                              std::move(variable), internal::KeptOptimizer(),
                                                               team_, internal::LossScale(loss_scale, {}));
         });
     const std::vector<std::string> names{"a", "b"};

@@ -23,8 +23,9 @@ namespace {
 
 std::unique_ptr<VariableScheme> make_scheme(Training& training) {
   Start& start = training.start;
-  const std::vector<NamedArray> slots =
-      start.is_continued() ? start.point.checkpoint.optimizer_slots : std::vector<NamedArray>();
+  KeptOptimizer kept;
+  if (start.is_continued())
+    kept = {start.point.checkpoint.optimizer_slots, start.restored.updates(), start.restored.missed_updates};
   return make_variable_scheme(
       start.settings.distribution.update_scheme, start.store, start.placement.lanes, training.ranks,
       [&](ParameterUpdater::VariableOf variable, bool of_process) {
@@ -32,7 +33,7 @@ std::unique_ptr<VariableScheme> make_scheme(Training& training) {
         if (start.is_continued())
           require_same_optimizer(start.restored.optimizer, *optimizer, start.point.path);
         return std::make_unique<ParameterUpdater>(
-            std::move(optimizer), std::move(variable), slots, training.team,
+            std::move(optimizer), std::move(variable), kept, training.team,
             of_process ? LossScale(start.settings.loss_scaling.scale, start.restored.loss_scale,
                                    start.settings.loss_scaling.drops_overflows)
                        : LossScale());

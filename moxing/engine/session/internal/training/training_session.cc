@@ -127,6 +127,7 @@ TrainingState TrainingSession::state() const {
                       .arithmetic = description_of(start.settings.arithmetic),
                       .learning_rate_multiplier = learning_rate_multiplier_,
                       .loss_scale = updater.loss_scale().state(),
+                      .missed_updates = updater.missed_updates(global_step_),
                       .data_cursor = training_.data->cursor(),
                       .elements_taken = training_.data->elements_taken(),
                       .evaluation_data = evaluated,
