@@ -117,5 +117,5 @@ int main(int argc, char** argv) {
            mox::flag("run_mode") == "predict" ? image_classifier::print_answers(data.label_names()) : nullptr,
        .log_dir = mox::flag("train_url"),
        .hooks = {std::make_shared<dim_reduce_resnet::EpochLines>(), mox::label_names_hook(data.label_names()),
-                 mox::kept_options_hook(kept)}});
+                 image_classifier::kept_options_hook(kept)}});
 }

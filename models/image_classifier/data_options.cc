@@ -66,8 +66,9 @@ void require_effect(const std::string& format) {
 void require_recipe(const std::string& name) {
   const std::vector<std::string> networks = mox::model_names();
   if (name.empty() || std::ranges::find(networks, name) != networks.end()) return;
-  for (const char* family : {"lenet", "cifar", "vgg", "alexnet", "inception", "resnet"})
-    if (name.find(family) != std::string::npos) return;
+  if (name.find("cifar") != std::string::npos) return;
+  for (const char* family : {"lenet", "vgg", "alexnet", "inception", "resnet", "mobilenet"})
+    if (name.starts_with(family)) return;
   throw mox::ConfigError(mox::internal::unknown_name_message("augmentation.recipe", name, networks));
 }
 

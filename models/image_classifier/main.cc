@@ -132,7 +132,7 @@ int run(const image_classifier::ClassifierData& data, const std::string& network
        .auto_batch = !data.batches(),
        .log_dir = mox::flag("train_url"),
        .hooks = {mox::label_names_hook(data.label_names()), mox::image_model_hook(data.image_model()),
-                 mox::kept_options_hook(kept_options())}});
+                 image_classifier::kept_options_hook(kept_options())}});
 }
 
 }  // namespace

@@ -18,15 +18,15 @@ int in_proportion(int of_224, int size) {
 
 image::Augmentation get_data_augmentation_fn(std::string_view model_name, ModeKeys run_mode, int height,
                                              int width) {
-  const auto named = [&](std::string_view part) { return model_name.find(part) != std::string_view::npos; };
   const bool train = run_mode == ModeKeys::TRAIN;
   image::Augmentation recipe;
   recipe.height = height;
   recipe.width = width;
   const int smaller = std::min(height, width);
-  if (named("lenet")) {
+  if (model_name.starts_with("lenet")) {
     recipe.channels = 1;
-  } else if (named("cifar") || model_name == "resnet_v1_20" || model_name == "resnet_v1_110") {
+  } else if (model_name.find("cifar") != std::string_view::npos || model_name == "resnet_v1_20" ||
+             model_name == "resnet_v1_110") {
     recipe.mean = {0.4914f, 0.4822f, 0.4465f};
     recipe.stddev = {0.2470f, 0.2435f, 0.2616f};
     if (train) {
@@ -35,14 +35,14 @@ image::Augmentation get_data_augmentation_fn(std::string_view model_name, ModeKe
       recipe.flip = true;
     }
   } else {
-    const bool inception = named("inception");
+    const bool inception = model_name.starts_with("inception");
     recipe.mean = inception ? std::array{0.5f, 0.5f, 0.5f} : std::array{0.485f, 0.456f, 0.406f};
     recipe.stddev = inception ? std::array{0.5f, 0.5f, 0.5f} : std::array{0.229f, 0.224f, 0.225f};
     recipe.flip = train;
     recipe.resize_shorter = recipe.resize_shorter_max = in_proportion(256, smaller);
     if (!train) {
       recipe.crop = image::Crop::kCentre;
-    } else if (named("vgg") || named("alexnet")) {
+    } else if (model_name.starts_with("vgg") || model_name.starts_with("alexnet")) {
       recipe.crop = image::Crop::kRandom;
       recipe.resize_shorter_max = in_proportion(512, smaller);
     } else {

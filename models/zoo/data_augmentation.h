@@ -14,9 +14,9 @@ namespace mox {
 //   resnet_v1_20, resnet_v1_110   TRAIN: padded by 4 pixels (an eighth of the height, at least) and cut,
 //                                 mirrored; else whole
 //   vgg*, alexnet*                TRAIN: shorter side random in [256, 512] (for 224; in proportion else),
-//   cut,
-//                                 mirrored; else the centre of shorter side 256
-//   inception*, resnet*, others   TRAIN: random-resized crop, mirrored; else the centre of shorter side 256
+//                                 cut, mirrored; else the centre of shorter side 256
+//   inception*, resnet*,
+//   mobilenet*, others            TRAIN: random-resized crop, mirrored; else the centre of shorter side 256
 //                                 for 224
 //
 // Colours are normalised with ImageNet's means and deviations (CIFAR's for cifar). Inception's train recipe

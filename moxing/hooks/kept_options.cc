@@ -21,11 +21,13 @@ constexpr const char* kOptionsHook = "options";
 
 class KeptOptionsHook : public TrainingHook {
  public:
-  explicit KeptOptionsHook(std::vector<KeptOption> options) : options_(std::move(options)) {}
+  KeptOptionsHook(std::vector<KeptOption> options, std::map<std::string, std::string> facts)
+      : options_(std::move(options)), facts_(std::move(facts)) {}
 
   std::string name() const override { return kOptionsHook; }
   std::string save_state() const override {
     nlohmann::json values;
+    for (const auto& [name, text] : facts_) values[name] = text;
     for (const KeptOption& option : options_)
       std::visit([&](const auto& kept) { values[option.name] = kept; }, internal::kept_flag(option.name));
     return values.dump();
@@ -34,6 +36,7 @@ class KeptOptionsHook : public TrainingHook {
 
  private:
   std::vector<KeptOption> options_;
+  std::map<std::string, std::string> facts_;
 };
 
 std::optional<Checkpoint> checkpoint_of(ModeKeys mode, const std::string& log_dir,
@@ -80,9 +83,10 @@ std::map<std::string, internal::KeptValue> to_kept(const nlohmann::json& options
 
 }  // namespace
 
-std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options) {
+std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options,
+                                        std::map<std::string, std::string> facts) {
   for (const KeptOption& option : options) internal::kept_flag(option.name);  // throws for a secret
-  return std::make_shared<KeptOptionsHook>(std::move(options));
+  return std::make_shared<KeptOptionsHook>(std::move(options), std::move(facts));
 }
 
 std::map<std::string, std::string> use_kept_options(ModeKeys mode, const std::string& log_dir,

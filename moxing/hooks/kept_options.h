@@ -22,7 +22,11 @@ struct KeptOption {
 // Keeps the values of the options in every checkpoint of a training, of an address without who asks
 // ("http://***@host/"). Throws InvalidArgument for one of define_secret_flag, since whoever may read a
 // checkpoint reads them; NotFound for a name that is not declared.
-std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options);
+//
+// `facts`: what else the checkpoints are to say, by names that are no option's; use_kept_options returns them
+// with the values.
+std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options,
+                                        std::map<std::string, std::string> facts = {});
 
 // Before the options are read: sets those that nobody has given to what the checkpoint holds that mox::run
 // goes on from (TRAIN: the latest of log_dir) or uses (EVAL and PREDICT: checkpoint_path, else log_dir). Both

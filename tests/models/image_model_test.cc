@@ -112,6 +112,22 @@ TEST_F(ImageModelTest, KeepsWhatDecidesTheLastBits) {
   EXPECT_EQ(read_image_model(log_dir_).conv_error, 0.01);
 }
 
+// Programs of before took every MobileNet for a LeNet: it looks at images as it has learnt to.
+TEST_F(ImageModelTest, KeepsThePreprocessingOfAnOlderRun) {
+  model_.recipe = "mobilenet_v2";
+  train();
+  EXPECT_EQ(read_image_model(log_dir_).recipe, "mobilenet_v2");
+  EXPECT_EQ(preprocessing_of(read_image_model(log_dir_)).crop, image::Crop::kCentre);
+  const std::string file = log_dir_ + "/image_model.json";
+  auto json = nlohmann::json::parse(read_file(file));
+  json.erase("recipes");
+  write_file_atomically(file, json.dump());
+  const image::Augmentation older = preprocessing_of(read_image_model(log_dir_));
+  EXPECT_EQ(older.crop, image::Crop::kNone);
+  EXPECT_EQ(older.mean[0], 0);
+  EXPECT_EQ(older.channels, 3);
+}
+
 TEST_F(ImageModelTest, SaysWhatIsNoImageAndNoModel) {
   train();
   const ImagePredictor predictor(log_dir_);

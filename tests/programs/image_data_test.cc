@@ -1,7 +1,9 @@
 // Data that would give an answer that looks right and is none: the pre-set job on images says so.
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
 #include "tests/programs/image_classifier_test.h"
 
@@ -290,6 +292,38 @@ TEST_F(ImageData, OptionsThatNobodyGivesAreThoseOfTheRun) {
                {"data.format is 'npz'", "'image_folder'", "scaled otherwise"}, 2);
 }
 
+// To programs of before, MobileNets had LeNet's preprocessing: what learnt with that is not given another.
+TEST_F(ImageData, AMobileNetOfAnOlderProgramKeepsItsPreprocessing) {
+  write_images();
+  const Words mobilenet{"--model.name=mobilenet_v1_025", "--max_epochs=1"};
+  const ProcessResult trained = run_process(job(mobilenet + Words{"--augmentation.recipe=lenet"}));
+  expect_success(trained);
+  Checkpoint before = load_checkpoint(log_dir_);
+  auto hooks = nlohmann::json::parse(before.state.at("hooks"));
+  auto options = nlohmann::json::parse(hooks.at("options").get<std::string>());
+  options.erase("recipes");
+  options["augmentation.recipe"] = "";
+  hooks["options"] = options.dump();
+  before.state["hooks"] = hooks.dump();
+  save_checkpoint(log_dir_, before);
+  const ProcessResult evaluated = run_process(job(mobilenet + Words{"--run_mode=eval"}));
+  expect_success(evaluated);
+  EXPECT_EQ(test_lines(evaluated.out), test_lines(trained.out));
+  EXPECT_THAT(evaluated.err, AllOf(HasSubstr("'mobilenet_v1_025'"), HasSubstr("augmentation.recipe=lenet")));
+  expect_error(run_process(job(mobilenet + Words{"--run_mode=eval", "--augmentation.recipe="})),
+               {"augmentation.recipe is '' (command line)", "preprocessing of 'lenet'"}, 2);
+  // From then on its checkpoints say it.
+  expect_success(run_process(job(mobilenet + Words{"--max_epochs=2"})));
+  const ProcessResult later = run_process(job(mobilenet + Words{"--run_mode=eval"}));
+  expect_success(later);
+  EXPECT_THAT(later.err, Not(HasSubstr("mobilenet")));
+  EXPECT_THAT(read_file(log_dir_ + "/image_model.json"), HasSubstr("\"recipe\": \"lenet\""));
+  // A new run has the recipe of its own.
+  const ProcessResult anew = run_process(job(mobilenet + Words{"--train_url=" + fresh("anew")}));
+  expect_success(anew);
+  EXPECT_NE(test_lines(anew.out), test_lines(trained.out));
+}
+
 TEST_F(ImageData, ABatchThatDoesNotFitIsNamedByItsOption) {
   write_images();
   expect_success(run_process(job({})));
@@ -329,7 +363,8 @@ TEST_F(ImageData, OptionsThatWouldDoNothingAreRefused) {
                  {"--augmentation.cut_out=32", "images are 32 pixels wide"},
                  {"--augmentation.colour_jitter=0.4", "is '0.4' (command line), expected are four"},
                  {"--augmentation.colour_jitter=0.4,0.4,0.4,0.1,0.2", "expected are four numbers"},
-                 {"--augmentation.recipe=resnt_v1_50", "resnet_v1_50"}};
+                 {"--augmentation.recipe=resnt_v1_50", "resnet_v1_50"},
+                 {"--augmentation.recipe=my_vgg_16", "vgg_16"}};
   for (const auto& [option, says] : refused) {
     SCOPED_TRACE(option);
     expect_error(run_process(job({option})), {says}, 2);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/zoo/older_recipes.h"
 #include "moxing/json/bounded_json.h"
 #include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
@@ -24,18 +25,20 @@ int64_t size_in(const nlohmann::json& json) {
   return size;
 }
 
+std::string recipe_in(const nlohmann::json& json) {
+  const std::string recipe = json.at("recipe");
+  return json.contains(kRecipesMark) ? recipe : std::string(recipe_of_older_run(recipe));
+}
+
 }  // namespace
 
 std::string json_of_model(const ImageModel& model) {
-  const nlohmann::ordered_json json = {{"network", model.network},
-                                       {"image_size", model.image_size},
-                                       {"recipe", model.recipe},
-                                       {"fast_decode", model.fast_decode},
-                                       {"many_labels", model.many_labels},
-                                       {"precision", model.precision},
-                                       {"conv_algorithm", model.conv_algorithm},
-                                       {"conv_error", model.conv_error},
-                                       {"label_names", model.label_names}};
+  const nlohmann::ordered_json json = {
+      {"network", model.network},         {"image_size", model.image_size},
+      {"recipe", model.recipe},           {kRecipesMark, kRecipesVersion},
+      {"fast_decode", model.fast_decode}, {"many_labels", model.many_labels},
+      {"precision", model.precision},     {"conv_algorithm", model.conv_algorithm},
+      {"conv_error", model.conv_error},   {"label_names", model.label_names}};
   return json.dump(2) + '\n';
 }
 
@@ -46,7 +49,7 @@ ImageModel model_of_json(const std::string& text, const std::string& path) {
     const ImageModel usual;  // of files that older programs wrote
     return {.network = json.at("network"),
             .image_size = size_in(json.at("image_size")),
-            .recipe = json.at("recipe"),
+            .recipe = recipe_in(json),
             .fast_decode = json.at("fast_decode"),
             .many_labels = json.at("many_labels"),
             .precision = json.at("precision"),

@@ -95,6 +95,22 @@ TEST_F(KeptOptions, CountWhereNobodyGivesOthers) {
   });
 }
 
+// What no option says of a run may stand beside them.
+TEST_F(KeptOptions, ComeWithTheFactsOfTheProgram) {
+  as_program({}, [&] {
+    RunSpec spec = one_weight_run(log_dir_, 2);
+    spec.hooks = {kept_options_hook(options_, {{"edition", "2"}})};
+    run_or_throw(spec);
+    const auto kept = use_kept_options(ModeKeys::EVAL, log_dir_, "", options_);
+    EXPECT_EQ(kept.at("edition"), "2");
+    EXPECT_EQ(kept.at("shape"), "round");
+  });
+  train({}, 4);  // by a program that has none
+  as_program({}, [&] {
+    EXPECT_FALSE(use_kept_options(ModeKeys::EVAL, log_dir_, "", options_).contains("edition"));
+  });
+}
+
 // On a disk there is nothing by that name.
 TEST_F(KeptOptions, OfAUrlAreNotPassedOver) {
   as_program({}, [&] {
