@@ -61,16 +61,10 @@ void require_rates_for_all_epochs() {
                                " epochs (epoch_size)");
 }
 
-// Momentum; weight decay on all but the scales and offsets of normalisation and the biases.
+// Momentum. Without groups, weight decay leaves vectors alone: biases, and the scales and offsets of
+// normalisation, which the original names gamma and beta.
 mox::OptimizerFn optimizer() {
   require_rates_for_all_epochs();
-  const mox::ParameterGroup undecayed{.name = "beta, gamma and bias",
-                                      .matches =
-                                          [](std::string_view variable, const mox::Shape&) {
-                                            return variable.ends_with("beta") ||
-                                                   variable.ends_with("gamma") || variable.ends_with("bias");
-                                          },
-                                      .weight_decay = 0.0};
   return mox::get_optimizer_fn("momentum", {.learning_rate = dim_reduce_resnet::learning_rates(
                                                 {.decay = mox::flag("lr_decay_mode"),
                                                  .initial = mox::get_flag<double>("lr_init"),
@@ -79,7 +73,6 @@ mox::OptimizerFn optimizer() {
                                                  .warm_up_epochs = mox::get_flag<double>("warmup_epochs"),
                                                  .epochs = mox::get_flag<double>("epoch_size")}),
                                             .weight_decay = mox::get_flag<double>("weight_decay"),
-                                            .parameter_groups = {undecayed},
                                             .momentum = mox::get_flag<double>("momentum")});
 }
 
@@ -94,7 +87,8 @@ void define_flags() {
   mox::define_flag("lr_end", 0.0, "The learning rate at the end (cosine and linear).");
   mox::define_flag("warmup_epochs", 0.0, "Epochs in which the learning rate rises.");
   mox::define_flag("epoch_size", 90.0, "Epochs that the learning rates are made for.");
-  mox::define_flag("weight_decay", 1e-4, "Weight decay, but for beta, gamma and bias.");
+  mox::define_flag("weight_decay", 1e-4,
+                   "Weight decay, but for biases and the scales and offsets of normalisation.");
   mox::define_flag("momentum", 0.9, "The optimizer's momentum.");
   image_classifier::define_data_flags();
   image_classifier::define_prediction_flags();

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
 #include "tests/moxing/image/images.h"
 #include "tests/programs/training.h"
@@ -85,6 +86,28 @@ TEST_F(DimReduceResnet, OneRunOfBothStages) {
                        "--boost.dim_reduce", "--dim_reduce.from_epoch=3"}));
   expect_success(run);
   EXPECT_THAT(run.out, HasSubstr("stage 2, in 4 dimensions that explain "));
+}
+
+// Where a vector had any, this decay would take a good part of it in one step.
+TEST_F(DimReduceResnet, DecaysNoScaleAndNoOffset) {
+  write_photographs();
+  std::vector<Checkpoint> after;
+  for (const std::string decay : {"0", "1"}) {
+    const std::string run = log_dir_ + "/" + decay;
+    expect_success(run_process(job({"--train_url=" + run, "--model.name=resnet_v1_20", "--lr_max=0.1",
+                                    "--weight_decay=" + decay, "--max_number_of_steps=1"})));
+    after.push_back(load_checkpoint(run));
+  }
+  int scales = 0;
+  ASSERT_EQ(after[0].variables.size(), after[1].variables.size());
+  for (size_t i = 0; i < after[0].variables.size(); ++i) {
+    const NamedArray &without = after[0].variables[i], &with = after[1].variables[i];
+    ASSERT_EQ(with.name, without.name);
+    const bool is_kernel = with.value.shape().rank() > 1;
+    EXPECT_NE(is_kernel, std::ranges::equal(with.value.as_bytes(), without.value.as_bytes())) << with.name;
+    scales += with.name.ends_with("/batch_norm/scale");
+  }
+  EXPECT_GT(scales, 0);
 }
 
 TEST_F(DimReduceResnet, RefusesWhatCannotBeSmoothedOrScheduled) {
