@@ -36,6 +36,14 @@ int64_t pretraining_image_size() {
     throw mox::InvalidArgument("pretraining.image_size is " + std::to_string(size) +
                                ", but pretraining.epochs is " + std::to_string(epochs) +
                                ": it must be at least 1");
+  if (const auto frozen = mox::get_flag<int64_t>("model.freeze_epochs");
+      frozen > 0 && mox::flag("run_mode") == "train")
+    throw mox::InvalidArgument(
+        "pretraining.image_size is " + std::to_string(size) + " and model.freeze_epochs is " +
+        std::to_string(frozen) +
+        ": the passes over small images train all layers, before those that are to stay as they are would be "
+        "frozen. Leave one of the two out, or freeze in a first run and pretrain in a second that begins with "
+        "it (checkpoint_path)");
   if (mox::internal::log_dir_as_given().empty())
     throw mox::InvalidArgument(
         "pretraining.image_size is set, but train_url is not: what is learnt is kept there");

@@ -120,6 +120,11 @@ TEST_F(ImageFineTuning, SmallImagesComeFirst) {
                                   "--pretraining.image_size=24", "--pretraining.epochs=1"}));
   expect_success(result);
   EXPECT_THAT(result.err, testing::Not(HasSubstr("is not read")));
+  // They would train what is to be frozen after them.
+  expect_error(run_process(job(one + Words{"--train_url=" + fresh("refused"),
+                                           "--model.pretrained=" + log_dir_, "--model.freeze_epochs=1",
+                                           "--pretraining.image_size=24", "--pretraining.epochs=1"})),
+               {"pretraining.image_size is 24", "model.freeze_epochs is 1", "Leave one of the two out"}, 2);
 }
 
 TEST_F(ImageFineTuning, FrozenPassesAreNotStoppedEarly) {
