@@ -246,6 +246,7 @@ mox::ImageModel ClassifierData::image_model() const {
           .recipe = mox::flag("augmentation.recipe").empty() ? network_ : mox::flag("augmentation.recipe"),
           .fast_decode = mox::get_flag<bool>("augmentation.fast_decode"),
           .many_labels = has_many_labels(),
+          .array_format = augments_images(format_) ? "" : format_,
           .precision = mox::flag("precision"),
           .conv_algorithm = mox::flag("conv_algorithm"),
           .conv_error = mox::get_flag<double>("conv_error"),

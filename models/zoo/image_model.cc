@@ -37,6 +37,15 @@ NetworkOutput network_output(const ImageModel& model, const Tensor& images, Mode
   return get_model_fn(model.network, options)(images, mode);
 }
 
+// Of a run whose image_model.json is of an older program: as its checkpoint says.
+std::string array_format_kept_by(const std::string& run) {
+  const auto kept = kept_options_of(run);
+  const auto format = kept.find("data.format");
+  if (format == kept.end()) return "";
+  const bool is_of_arrays = format->second == "npz" || format->second == "csv" || format->second == "mnist";
+  return is_of_arrays ? format->second : "";
+}
+
 }  // namespace
 
 std::shared_ptr<Hook> image_model_hook(ImageModel model) {
@@ -51,10 +60,18 @@ ImageModel read_image_model(const std::string& run) {
     throw NotFound(fmt::format(
         "there is no '{}' in '{}' or above it: it is what image_classifier writes beside its checkpoints",
         kFile, run));
-  return internal::model_of_json(read_file(path.string()), path.string());
+  ImageModel model = internal::model_of_json(read_file(path.string()), path.string());
+  if (model.array_format == internal::kUnsaidFormat) model.array_format = array_format_kept_by(run);
+  return model;
 }
 
 image::Augmentation preprocessing_of(const ImageModel& model) {
+  if (!model.array_format.empty())
+    throw InvalidArgument(fmt::format(
+        "this {} was trained on data.format {}, whose images were numbers already, and not on files of "
+        "images: how such a file is to be scaled is not known. mox::Predictor takes numbers, and "
+        "image_classifier --run_mode=predict data of that format",
+        model.network, model.array_format));
   const int size = model.image_size;
   image::Augmentation recipe = get_data_augmentation_fn(model.recipe, ModeKeys::PREDICT, size, size);
   recipe.channels = static_cast<int>(get_model_meta(model.network).channels);

@@ -12,11 +12,13 @@ namespace mox {
 
 // The file image_model.json of a log_dir, as image_classifier writes it.
 struct ImageModel {
-  std::string network;             // of the zoo
-  int64_t image_size = 0;          // height and width, in evaluation and prediction
-  std::string recipe;              // the network whose usual preprocessing it has (get_data_augmentation_fn)
-  bool fast_decode = false;        // see image::Augmentation
-  bool many_labels = false;        // each class is a question of its own
+  std::string network;       // of the zoo
+  int64_t image_size = 0;    // height and width, in evaluation and prediction
+  std::string recipe;        // the network whose usual preprocessing it has (get_data_augmentation_fn)
+  bool fast_decode = false;  // see image::Augmentation
+  bool many_labels = false;  // each class is a question of its own
+  std::string array_format =
+      {};  // of images that were numbers already (npz, csv, mnist): no recipe is theirs
   std::string precision = "fp32";  // of the run, as the two below it
   std::string conv_algorithm = "auto";
   double conv_error = 0.01;
@@ -29,7 +31,8 @@ std::shared_ptr<Hook> image_model_hook(ImageModel model);
 // Of a log_dir, or of one of its checkpoints. Throws NotFound, DataError.
 ImageModel read_image_model(const std::string& run);
 
-// How an image becomes what the network takes.
+// How an image becomes what the network takes. Throws InvalidArgument for a network that was not trained on
+// files of images (array_format).
 image::Augmentation preprocessing_of(const ImageModel& model);
 
 // The trained classifier at hand, from encoded images to probabilities, with the preprocessing of its run:
@@ -41,7 +44,7 @@ image::Augmentation preprocessing_of(const ImageModel& model);
 class ImagePredictor {
  public:
   // `run`: a log_dir of image_classifier, or one of its checkpoints. `threads` compute one call. Throws as
-  // read_image_model and Predictor do.
+  // read_image_model, preprocessing_of and Predictor do.
   explicit ImagePredictor(const std::string& run, int threads = 1);
   // Another checkpoint (of imported weights, say) as that model.
   ImagePredictor(const std::string& checkpoint, ImageModel model, int threads = 1);

@@ -81,6 +81,12 @@ std::map<std::string, internal::KeptValue> to_kept(const nlohmann::json& options
   return kept;
 }
 
+std::map<std::string, std::string> texts_of(const std::map<std::string, internal::KeptValue>& kept) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, value] : kept) texts[name] = internal::shown_kept(value);
+  return texts;
+}
+
 }  // namespace
 
 std::shared_ptr<Hook> kept_options_hook(std::vector<KeptOption> options,
@@ -94,11 +100,10 @@ std::map<std::string, std::string> use_kept_options(ModeKeys mode, const std::st
                                                     const std::vector<KeptOption>& options) {
   for (const KeptOption& option : options) internal::kept_flag(option.name);
   const auto read = parse_json(broadcast(rank() == 0 ? kept_text(mode, log_dir, checkpoint_path) : ""));
-  std::map<std::string, std::string> texts;
-  if (read.empty()) return texts;
+  if (read.empty()) return {};
   const auto path = read.at("path").get<std::string>();
   const auto kept = to_kept(read.at("options"), path);
-  for (const auto& [name, value] : kept) texts[name] = internal::shown_kept(value);
+  std::map<std::string, std::string> texts = texts_of(kept);
   for (const KeptOption& option : options) {
     const auto found = kept.find(option.name);
     if (found == kept.end() || internal::is_kept_value(option.name, found->second)) continue;
@@ -113,6 +118,12 @@ std::map<std::string, std::string> use_kept_options(ModeKeys mode, const std::st
     }
   }
   return texts;
+}
+
+std::map<std::string, std::string> kept_options_of(const std::string& run) {
+  const auto read = parse_json(kept_text(ModeKeys::EVAL, "", run));
+  if (read.empty()) return {};
+  return texts_of(to_kept(read.at("options"), read.at("path").get<std::string>()));
 }
 
 }  // namespace mox

@@ -40,4 +40,9 @@ std::map<std::string, std::string> use_kept_options(ModeKeys mode, const std::st
                                                     const std::string& checkpoint_path,
                                                     const std::vector<KeptOption>& options);
 
+// What a checkpoint of this machine, or the latest of a log_dir, holds by itself: no option is set, and no
+// other rank is asked. Nothing where use_kept_options says nothing. Throws DataError, and InvalidArgument for
+// a URL.
+std::map<std::string, std::string> kept_options_of(const std::string& run);
+
 }  // namespace mox

@@ -1,4 +1,6 @@
 // Data that would give an answer that looks right and is none: the pre-set job on images says so.
+#include <models/zoo/image_model.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -6,6 +8,7 @@
 #include "moxing/checkpoint/checkpoint.h"
 #include "runtime/base/file.h"
 #include "tests/programs/image_classifier_test.h"
+#include "tests/support/message_of.h"
 
 namespace mox {
 namespace {
@@ -212,6 +215,21 @@ TEST_F(ImageData, EvaluatesArraysThatLackAClass) {
                        "--train_url=" + fresh("none")}));
   expect_success(elsewhere);
   EXPECT_EQ(elsewhere.out, run_process(job({"--data.format=npz", "--run_mode=predict"})).out);
+}
+
+// What a recipe would make of a file is not what they have learnt from.
+TEST_F(ImageData, APredictorOfFilesTakesNoNetworkOfArrays) {
+  write_npz("|u1", bytes_, "[0, 1]");
+  expect_success(run_npz());
+  const auto said = [&] { return message_of<InvalidArgument>([&] { ImagePredictor{log_dir_}; }); };
+  EXPECT_THAT(said(),
+              AllOf(HasSubstr("data.format npz"), HasSubstr("cifarnet"), HasSubstr("mox::Predictor")));
+  // The file of an older program says nothing of it, its checkpoint does.
+  const std::string file = log_dir_ + "/image_model.json";
+  auto json = nlohmann::json::parse(read_file(file));
+  json.erase("array_format");
+  write_file_atomically(file, json.dump());
+  EXPECT_THAT(said(), HasSubstr("data.format npz"));
 }
 
 TEST_F(ImageData, EvaluationOnTheTrainingDataIsSaid) {

@@ -33,12 +33,17 @@ std::string recipe_in(const nlohmann::json& json) {
 }  // namespace
 
 std::string json_of_model(const ImageModel& model) {
-  const nlohmann::ordered_json json = {
-      {"network", model.network},         {"image_size", model.image_size},
-      {"recipe", model.recipe},           {kRecipesMark, kRecipesVersion},
-      {"fast_decode", model.fast_decode}, {"many_labels", model.many_labels},
-      {"precision", model.precision},     {"conv_algorithm", model.conv_algorithm},
-      {"conv_error", model.conv_error},   {"label_names", model.label_names}};
+  const nlohmann::ordered_json json = {{"network", model.network},
+                                       {"image_size", model.image_size},
+                                       {"recipe", model.recipe},
+                                       {kRecipesMark, kRecipesVersion},
+                                       {"fast_decode", model.fast_decode},
+                                       {"many_labels", model.many_labels},
+                                       {"array_format", model.array_format},
+                                       {"precision", model.precision},
+                                       {"conv_algorithm", model.conv_algorithm},
+                                       {"conv_error", model.conv_error},
+                                       {"label_names", model.label_names}};
   return json.dump(2) + '\n';
 }
 
@@ -52,6 +57,7 @@ ImageModel model_of_json(const std::string& text, const std::string& path) {
             .recipe = recipe_in(json),
             .fast_decode = json.at("fast_decode"),
             .many_labels = json.at("many_labels"),
+            .array_format = json.value("array_format", std::string(kUnsaidFormat)),
             .precision = json.at("precision"),
             .conv_algorithm = json.value("conv_algorithm", usual.conv_algorithm),
             .conv_error = json.value("conv_error", usual.conv_error),

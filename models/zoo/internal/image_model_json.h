@@ -7,6 +7,9 @@
 
 namespace mox::internal {
 
+// The array_format of a text that says none, as older programs wrote it.
+inline constexpr const char* kUnsaidFormat = "?";
+
 std::string json_of_model(const ImageModel& model);
 
 // Throws DataError, naming `path`, for what json_of_model does not write.

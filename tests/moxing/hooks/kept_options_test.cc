@@ -104,6 +104,8 @@ TEST_F(KeptOptions, ComeWithTheFactsOfTheProgram) {
     const auto kept = use_kept_options(ModeKeys::EVAL, log_dir_, "", options_);
     EXPECT_EQ(kept.at("edition"), "2");
     EXPECT_EQ(kept.at("shape"), "round");
+    EXPECT_EQ(kept_options_of(log_dir_), kept);
+    EXPECT_TRUE(kept_options_of(directory_.file("new")).empty());
   });
   train({}, 4);  // by a program that has none
   as_program({}, [&] {
