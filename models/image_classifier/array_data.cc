@@ -150,6 +150,7 @@ LabelledImages read_npz(const ArrayFile& file) {
                          "': images must be uint8 or float32 [samples, channels, height, width], they are " +
                          stored_type(path, "images") + way_out_of(images));
   require_channels(images, file.csv_image[0], path);
+  require_image_size(images.shape(), file.image_size, "'" + path + "'");
   if (images.dtype() == mox::DType::kFloat32) check_range(images, path);
   if (!file.needs_labels) return {images, mox::Array(mox::DType::kInt32, mox::Shape{images.shape()[0]})};
   const mox::Array labels = arrays.at("labels");
@@ -271,6 +272,15 @@ mox::Element to_unit_interval(const mox::Element& sample) {
 }
 
 }  // namespace
+
+void require_image_size(const mox::Shape& images, int64_t given, const std::string& where) {
+  const int64_t height = images[images.rank() - 2], width = images[images.rank() - 1];
+  if (given == 0 || (height == given && width == given)) return;
+  throw mox::ConfigError("model.image_size is " + std::to_string(given) + " (" +
+                         mox::option_origin("model.image_size") + "), and the images of " + where + " are " +
+                         std::to_string(height) + " x " + std::to_string(width) +
+                         " pixels and are not resized. Leave the option out");
+}
 
 int64_t classes_of_arrays(const ArrayFile& file) {
   const mox::Array labels = read(file).labels;

@@ -17,8 +17,13 @@ struct ArrayFile {
   mox::data::CsvOptions csv = {};
   float csv_maximum = 255;   // the value of a pixel that becomes 1
   int64_t label_offset = 0;  // subtracted from the labels
+  int64_t image_size = 0;    // that the images of an npz file must have; 0: any
   bool needs_labels = true;  // false: they may be there, are not looked at, and are 0
 };
+
+// Throws ConfigError, naming `where` they are, for images that are not of the height and width that
+// model.image_size asks for (0: any): they are not resized.
+void require_image_size(const mox::Shape& images, int64_t given, const std::string& where);
 
 // One more than the largest label. Classes without a sample are a warning. Throws as mox::data::read_npz and
 // read_csv, NotFound and DataError for other content than this.

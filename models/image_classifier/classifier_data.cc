@@ -196,6 +196,7 @@ ArrayFile ClassifierData::array_file(const std::string& split) const {
           .csv = csv_options(),
           .csv_maximum = static_cast<float>(maximum),
           .label_offset = label_offset(),
+          .image_size = given_image_size(),
           .needs_labels = mox::flag("run_mode") != "predict"};
 }
 
@@ -229,8 +230,10 @@ mox::data::ImageOptions ClassifierData::image_options(mox::ModeKeys mode) const 
     options.cache_directory = inside(cache, mode == mox::ModeKeys::TRAIN ? train_split_ : eval_split_);
   options.remove_cache_on_finish = mox::get_flag<bool>("data.remove_cache_on_finish");
   if (mode != mox::ModeKeys::TRAIN) return options;
-  if (const double area = mox::get_flag<double>("augmentation.min_area"); area != 0)
+  if (const double area = mox::get_flag<double>("augmentation.min_area"); area != 0) {
+    require_area_effect(options.augmentation, recipe);
     options.augmentation.min_area = area;
+  }
   if (const auto jitter = colour_jitter()) options.augmentation.jitter = *jitter;
   options.augmentation.cut_out = mox::get_flag<int>("augmentation.cut_out");
   if (options.augmentation.cut_out >= size)
@@ -263,7 +266,11 @@ mox::Dataset ClassifierData::samples(mox::ModeKeys mode) const {
                                  " have not been trained on files of images");
     return mox::data::image_files(mox::data::list_image_files(images_to_predict_), image_options(mode));
   }
-  if (is_mnist(format_)) return mox::data::mnist(directory_, split, {.image_shape = mox::Shape{1, 28, 28}});
+  if (is_mnist(format_)) {
+    const mox::Shape image{1, 28, 28};
+    require_image_size(image, given_image_size(), "data.format mnist");
+    return mox::data::mnist(directory_, split, {.image_shape = image});
+  }
   if (is_array_file(format_)) {
     const ArrayFile file = array_file(split);
     if (mode == mox::ModeKeys::PREDICT) {

@@ -29,6 +29,13 @@ bool is_given_here(const std::string& flag) {
   return mox::is_given(flag) && mox::option_origin(flag) != "set_flag";
 }
 
+bool is_off(const std::string& text) {
+  double number = 1;
+  const char* const end = text.data() + text.size();
+  const bool is_number = std::from_chars(text.data(), end, number).ptr == end;
+  return (is_number && number == 0) || text.empty() || text == "false" || text == "none" || text == "error";
+}
+
 }  // namespace
 
 mox::data::CsvOptions csv_options() {
@@ -47,20 +54,57 @@ mox::data::CsvOptions csv_options() {
   return options;
 }
 
-void require_effect(const std::string& format) {
-  const std::vector<std::string> of_numbers{"tfrecord", "npz", "csv"}, of_csv{"csv"};
-  const std::pair<const char*, const std::vector<std::string>&> options[] = {
-      {"data.num_classes", of_numbers}, {"data.label_offset", of_numbers}, {"data.csv_header", of_csv},
-      {"data.csv_delimiter", of_csv},   {"data.csv_decimal", of_csv},      {"data.csv_missing", of_csv},
-      {"data.csv_maximum", of_csv}};
+void require_effect(const std::string& format, const std::vector<OptionOfFormats>& options) {
   for (const auto& [flag, formats] : options)
-    if (is_given_here(flag) && std::ranges::find(formats, format) == formats.end()) {
+    if (is_given_here(flag) && !is_off(mox::flag(flag)) &&
+        std::ranges::find(formats, format) == formats.end()) {
       std::string names;
       for (const std::string& name : formats) names += (names.empty() ? "" : ", ") + name;
       throw mox::ConfigError(std::string(flag) + " is '" + mox::flag(flag) + "' (" +
                              mox::option_origin(flag) + "), and has no effect on data.format " + format +
-                             ": it is for " + names);
+                             ": it is for " + names + ". Leave it out");
     }
+}
+
+void require_effect(const std::string& format) {
+  const std::vector<std::string> numbers{"tfrecord", "npz", "csv"}, csv{"csv"},
+      files{"image_folder", "multilabel_folder", "tfrecord"},
+      augmented{"image_folder", "multilabel_folder", "tfrecord", "cifar10", "cifar100"};
+  require_effect(format, {{"data.num_classes", numbers},
+                          {"data.label_offset", numbers},
+                          {"data.csv_header", csv},
+                          {"data.csv_delimiter", csv},
+                          {"data.csv_decimal", csv},
+                          {"data.csv_missing", csv},
+                          {"data.csv_maximum", csv},
+                          {"data.on_bad_sample", files},
+                          {"data.max_bad_samples", files},
+                          {"data.max_bad_share", files},
+                          {"augmentation.recipe", augmented},
+                          {"augmentation.min_area", augmented},
+                          {"augmentation.colour_jitter", augmented},
+                          {"augmentation.cut_out", augmented},
+                          {"augmentation.fast_decode", files}});
+  // In an object store, data.cache: directory names the copy that other formats have in any case.
+  if (mox::file::is_remote(mox::flag("data_url"))) return;
+  require_effect(format, {{"data.cache", files},
+                          {"data.cache_content", files},
+                          {"data.cache_gigabytes", files},
+                          {"data.cache_directory", files},
+                          {"data.remove_cache_on_finish", files}});
+}
+
+void require_area_effect(const mox::image::Augmentation& recipe, const std::string& name) {
+  if (recipe.crop == mox::image::Crop::kRandomResized || !is_given_here("augmentation.min_area")) return;
+  throw mox::ConfigError("augmentation.min_area is '" + mox::flag("augmentation.min_area") + "' (" +
+                         mox::option_origin("augmentation.min_area") +
+                         "), and has no effect on the recipe of " + name +
+                         ", which makes no random-resized crops. Leave it out, or take another recipe "
+                         "(augmentation.recipe)");
+}
+
+int64_t given_image_size() {
+  return is_given_here("model.image_size") ? mox::get_flag<int64_t>("model.image_size") : 0;
 }
 
 void require_recipe(const std::string& name) {

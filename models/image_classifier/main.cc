@@ -160,6 +160,10 @@ int main(int argc, char** argv) {
   const image_classifier::ClassifierData data(network,
                                               {.train = mox::get_flag<int64_t>("model.image_size"),
                                                .eval = mox::get_flag<int64_t>("model.eval_image_size")});
+  const std::vector<std::string> one_label{"image_folder", "tfrecord", "npz",  "csv",
+                                           "cifar10",      "cifar100", "mnist"};
+  image_classifier::require_effect(mox::flag("data.format"),
+                                   {{"label_smoothing", one_label}, {"metrics.per_class", one_label}});
   image_classifier::class_weights(data.label_names(), data.has_many_labels());  // mistakes, before all else
   bool begins = true;
   const auto train = [&](const image_classifier::ClassifierData& images) {

@@ -159,6 +159,14 @@ TEST_F(ImageData, TypesAreNamedAsTheyAreStored) {
   expect_error(run_npz(), {"labels.npy", "labels.astype('int64')"});
 }
 
+TEST_F(ImageData, ArraysOfAnotherSizeThanTheOptionAreRefused) {
+  write_npz("|u1", bytes_, "[0, 1]");
+  const Words resnet{"--model.name=resnet_v1_20"};
+  expect_error(run_npz(resnet + Words{"--model.image_size=64"}),
+               {"model.image_size is 64 (command line)", "train.npz' are 32 x 32", "not resized"}, 2);
+  expect_success(run_npz(resnet + Words{"--model.image_size=0"}));
+}
+
 // With the line that mends it.
 TEST_F(ImageData, ArraysOfOtherShapesAndNamesAreSaid) {
   const struct {
@@ -360,32 +368,6 @@ TEST_F(ImageData, RecordsAreThoseOfTheDirectoryThatIsNamed) {
   for (const char* name : {"/tf[1]", "/one,two"}) {
     fs::remove_all(log_dir_);
     expect_success(run_process(job({"--data.format=tfrecord", std::string("--data_url=") + folder_ + name})));
-  }
-}
-
-// An option that is passed over looks like one that counts.
-TEST_F(ImageData, OptionsThatWouldDoNothingAreRefused) {
-  write_images();
-  const struct {
-    std::string option, says;
-  } refused[] = {{"--data.num_classes=7", "data.num_classes is '7' (command line), and has no effect"},
-                 {"--data.label_offset=1", "for tfrecord, npz, csv"},
-                 {"--data.csv_maximum=1", "it is for csv"},
-                 {"--pretraining.epochs=2", "pretraining.image_size is 0"},
-                 {"--pretraining.epochs=-1", "at least 0, it is -1"},
-                 {"--data.cache_gigabytes=-1", "0 to 1e9, it is -1"},
-                 {"--data.cache_gigabytes=1e300", "0 to 1e9, it is 1e+300"},
-                 {"--data.train_split=", "data.train_split is empty: expected the name of the part"},
-                 {"--model.image_size=1", "are 1 x 1 pixels, cifarnet is made for 32. If they are too small"},
-                 {"--augmentation.mix_up=-1", "alpha must be in (0, 1]"},
-                 {"--augmentation.cut_out=32", "images are 32 pixels wide"},
-                 {"--augmentation.colour_jitter=0.4", "is '0.4' (command line), expected are four"},
-                 {"--augmentation.colour_jitter=0.4,0.4,0.4,0.1,0.2", "expected are four numbers"},
-                 {"--augmentation.recipe=resnt_v1_50", "resnet_v1_50"},
-                 {"--augmentation.recipe=my_vgg_16", "vgg_16"}};
-  for (const auto& [option, says] : refused) {
-    SCOPED_TRACE(option);
-    expect_error(run_process(job({option})), {says}, 2);
   }
 }
 
