@@ -13,6 +13,7 @@
 
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/file_options.h"
+#include "moxing/cli/internal/words.h"
 #include "moxing/file/open_file.h"
 #include "moxing/file/s3/store_error.h"
 #include "runtime/base/error.h"
@@ -133,7 +134,7 @@ void add_ls(CLI::App& parent) {
 void add_cat(CLI::App& parent) {
   CLI::App* command = parent.add_subcommand("cat", "Print files");
   auto urls = std::make_shared<std::vector<std::string>>();
-  command->add_option("URL", *urls, "Files")->required();
+  add_words(*command, "URL", urls.get(), "Files")->required();
   command->callback([urls] {
     for_each_of(*urls, [](const std::string& url) {
       file::File file(url, "rb");
@@ -191,7 +192,7 @@ void add_rm(CLI::App& parent) {
   CLI::App* command = parent.add_subcommand("rm", "Remove files, or directories with all below them");
   auto urls = std::make_shared<std::vector<std::string>>();
   auto recursive = std::make_shared<bool>(false);
-  command->add_option("URL", *urls, "What is removed")->required();
+  add_words(*command, "URL", urls.get(), "What is removed")->required();
   command->add_flag("-r,--recursive", *recursive, "Directories with all below them");
   command->callback([urls, recursive] {
     for_each_of(*urls, [&](const std::string& url) { file::remove(url, *recursive); });

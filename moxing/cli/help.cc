@@ -11,6 +11,7 @@
 
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/reference.h"
+#include "moxing/cli/internal/words.h"
 #include "runtime/base/error.h"
 #include "runtime/base/nearest_name.h"
 
@@ -38,7 +39,7 @@ void add_help(CLI::App& mox) {
                                          "data set operation, optimizer, schedule, option, or a field of a "
                                          "struct");
   auto words = std::make_shared<std::vector<std::string>>();
-  command->add_option("NAME", *words, "relu, Dataset::shuffle, layers::dense, batch_size, adam, ...");
+  add_words(*command, "NAME", words.get(), "relu, Dataset::shuffle, layers::dense, batch_size, adam, ...");
   command->callback([&mox, words] {
     if (words->empty()) {
       // mox.help() is that of the command which was given: this one.

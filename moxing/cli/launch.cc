@@ -24,6 +24,7 @@
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/host_slots.h"
 #include "moxing/cli/internal/remote_agent.h"
+#include "moxing/cli/internal/words.h"
 #include "moxing/engine/session/run.h"
 #include "runtime/base/error.h"
 #include "runtime/text/printable.h"
@@ -340,7 +341,7 @@ void add_launch(CLI::App& mox, int* exit_status) {
       ->add_option("--max-restarts", arguments->max_restarts,
                    "How often a job that fails is started again, without the hosts that no longer answer")
       ->check(CLI::Range(0, 1 << 20));
-  command->add_option("PROGRAM", arguments->program, "The program and its arguments, after --")->required();
+  add_words(*command, "PROGRAM", &arguments->program, "The program and its arguments, after --")->required();
   command->callback([arguments, exit_status] { *exit_status = launch(*arguments); });
 }
 

@@ -9,6 +9,7 @@
 #include "moxing/cli/internal/command.h"
 #include "moxing/cli/internal/help_formatter.h"
 #include "moxing/cli/internal/mistake.h"
+#include "moxing/cli/internal/words.h"
 #include "moxing/file/masked_address.h"
 #include "runtime/base/version.h"
 #include "runtime/job/job.h"
@@ -35,9 +36,10 @@ int main(int argc, char** argv) {
   mox::cli::add_completion(app);
   int exit_status = 0;
   mox::cli::add_launch(app, &exit_status);
+  mox::cli::take_off_marks(app);
 
   try {
-    app.parse(argc, argv);
+    app.parse(mox::cli::marked_words(argc, argv));
     if (std::fflush(stdout) != 0) throw std::runtime_error("the output could not be written");
     return exit_status;
   } catch (const CLI::Success& help) {

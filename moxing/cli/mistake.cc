@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "moxing/cli/internal/words.h"
 #include "runtime/base/nearest_name.h"
 #include "runtime/text/printable.h"
 
@@ -45,7 +46,8 @@ std::string mistake(const CLI::App& mox, const std::string& what) {
   }
   if (name == "mox launch" && is_of_command)
     text += "; what belongs to the program comes after --, as in mox launch -n 2 -- PROGRAM --flag=value";
-  return fmt::format("mox: {}. `{} --help` shows what there is.\n", printable_message(text), name);
+  return fmt::format("mox: {}. `{} --help` shows what there is.\n", printable_message(without_marks(text)),
+                     name);
 }
 
 }  // namespace mox::cli

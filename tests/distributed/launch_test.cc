@@ -1,4 +1,6 @@
 // mox launch: jobs from lists of hosts, restarted after a failure.
+#include "tests/distributed/launch.h"
+
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,48 +15,24 @@
 #include "moxing/checkpoint/checkpoint.h"
 #include "moxing/engine/session/run.h"
 #include "runtime/base/file.h"
-#include "tests/distributed/job.h"
 
 namespace mox {
 namespace {
 
 using testing::HasSubstr;
 
-class Launch : public TrainingTest {
- protected:
-  // A program of these lines.
-  static std::string script_at(const std::string& path, const std::string& lines) {
-    write_file_atomically(path, "#!/bin/bash\n" + lines);
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-    return path;
+// With a status, a server_count, and for each server its rank_ids.
+std::string table_of(const std::string& count, const std::vector<std::pair<std::string, Words>>& servers) {
+  std::string text;
+  for (const auto& [host, ranks] : servers) {
+    std::string devices;
+    for (const std::string& rank : ranks)
+      devices += (devices.empty() ? "" : ", ") + (R"({"rank_id": ")" + rank + "\"}");
+    text += (text.empty() ? "" : ", ") + (R"({"server_id": ")" + host + R"(", "device": [)" + devices + "]}");
   }
-  static std::string script(const std::string& name, const std::string& lines) {
-    return script_at(fresh(name), lines);
-  }
-  static Words launch(const Words& flags, const Words& command) {
-    return Words{"mox", "launch"} + flags + Words{"--", MOX_BINARY_DIR "/bin/" + command[0]} +
-           Words(command.begin() + 1, command.end());
-  }
-  // With a status, a server_count, and for each server its rank_ids.
-  static std::string table_of(const std::string& count,
-                              const std::vector<std::pair<std::string, Words>>& servers) {
-    std::string text;
-    for (const auto& [host, ranks] : servers) {
-      std::string devices;
-      for (const std::string& rank : ranks)
-        devices += (devices.empty() ? "" : ", ") + (R"({"rank_id": ")" + rank + "\"}");
-      text +=
-          (text.empty() ? "" : ", ") + (R"({"server_id": ")" + host + R"(", "device": [)" + devices + "]}");
-    }
-    return R"({"status": "completed", "version": "1.0", "server_count": ")" + count +
-           R"(", "server_list": [)" + text + "]}";
-  }
-  static std::string file_of(const std::string& content) {
-    std::string path = fresh("file");
-    write_file_atomically(path, content);
-    return path;
-  }
-};
+  return R"({"status": "completed", "version": "1.0", "server_count": ")" + count + R"(", "server_list": [)" +
+         text + "]}";
+}
 
 TEST_F(Launch, StartsAsManyRanksAsAreAskedFor) {
   const ProcessResult result = run_process(launch({"-n", "2"}, {"distributed_program", "--fault=functions"}));
@@ -177,23 +155,6 @@ TEST_F(Launch, AProgramThatCannotBeRunIsNamed) {
   EXPECT_THAT(result_of(text), HasSubstr("'" + text + "' is no program"));
 }
 
-// mpirun passes a signal on to those that it has started by then, and none before.
-TEST_F(Launch, AWishToStopInTheFirstMomentsIsNotLost) {
-  for (const int milliseconds : {0, 20, 50, 100, 200, 400}) {
-    const std::string log_dir = fresh("early");
-    Process job(launch({"-n", "2"}, {"distributed_program", "--train_url=" + log_dir, "--log_every_n_steps=0",
-                                     "--max_number_of_steps=1000000", "--save_summary_steps=0"}));
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-    job.send(SIGTERM);
-    const ProcessResult result = job.wait(90);
-    EXPECT_FALSE(result.timed_out) << "after " << milliseconds << " ms";
-    // Before `mox` itself runs its first lines, it ends by the signal.
-    if (result.signal != SIGTERM) {
-      EXPECT_EQ(result.status, kExitInterrupted) << result.err;
-    }
-  }
-}
-
 TEST_F(Launch, WritesNoColoursToAFile) {
   const Words program = {"distributed_program", "--train_url=" + log_dir_, "--log_every_n_steps=0"};
   expect_success(run_process(launch({"-n", "1"}, program)));
@@ -256,23 +217,6 @@ TEST_F(Launch, AValueThatTheRunRefusesIsNotTriedAgain) {
     EXPECT_EQ(result.status, 2) << flag << result.err;
     EXPECT_THAT(result.err, testing::Not(HasSubstr("restart")));
   }
-}
-
-TEST_F(Launch, ASignalToTheLauncherSavesAndEndsTheJob) {
-  Process job(launch({"-n", "2", "--max-restarts", "5"},
-                     {"distributed_program", "--train_url=" + log_dir_, "--log_every_n_steps=0",
-                      "--max_number_of_steps=1000000", "--save_model_steps=10", "--save_summary_steps=0"}));
-  ASSERT_TRUE(job.wait_until([&] {
-    const auto latest = latest_checkpoint(log_dir_);
-    return latest && !latest->ends_with("checkpoint-0");
-  }));
-  job.send(SIGTERM);
-  const ProcessResult result = job.wait(60);
-  EXPECT_EQ(result.status, kExitInterrupted) << result.err;
-  // Both ranks get it; which one does so first is open.
-  EXPECT_THAT(result.out,
-              testing::ContainsRegex("stopped because (SIGUSR1 was received|rank 1 was asked to stop)"));
-  expect_all_intact(log_dir_, 1);
 }
 
 // While the hosts are asked whether they answer, which may take minutes if they do not.
@@ -398,15 +342,6 @@ TEST_F(Launch, SoIsOneThatStandsBesideMpirunOrInAFileOfTheEnvironment) {
   write_file_atomically(named, agent);
   EXPECT_THAT(words_for_mpirun(),
               testing::AllOf(HasSubstr("--hostfile"), testing::Not(HasSubstr("BatchMode"))));
-}
-
-TEST_F(Launch, AJobThatWasAskedToStopIsNotStartedAgain) {
-  const ProcessResult result = run_process(launch(
-      {"-n", "2", "--max-restarts", "5"}, {"distributed_program", "--train_url=" + log_dir_,
-                                           "--log_every_n_steps=0", "--fault=terminate", "--fault_rank=1"}));
-  EXPECT_EQ(result.status, kExitInterrupted) << result.err;
-  EXPECT_THAT(result.err, testing::Not(HasSubstr("restart")));
-  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 6);
 }
 
 }  // namespace

@@ -246,6 +246,37 @@ TEST_F(MoxCommand, MistakesAreOneParagraphAndStatusTwo) {
   expect_refused("checkpoint list " + log_dir_ + "/checkpoint-20/state.json", "name a directory");
 }
 
+// Not as one of CLI11's lists: of `rm '[ab]'` that would remove the file `ab`.
+TEST_F(MoxCommand, AWordInBracketsIsTheNameOfAFile) {
+  const std::string folder = fresh_directory("mox_names");
+  make_directories(folder);
+  const auto write = [&](const std::string& name) {
+    write_file_atomically(folder + "/" + name, name + "\n");
+  };
+  const auto run_there = [&](const std::string& arguments) {
+    const std::string command = "cd " + folder + " && " + MOX_BINARY_DIR "/bin/mox " + arguments;
+    const std::string out = fresh_directory("mox_out");
+    const int status = std::system((command + " >" + out + " 2>/dev/null").c_str());
+    return Result{WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), ""};
+  };
+  for (const std::string name : {"[ab]", "ab", "[a,b]", "a", "b", "[[cc]]", "{}", "%%", "\x1f"}) write(name);
+  EXPECT_EQ(run_there("file cat '[ab]' ab").out, "[ab]\nab\n");
+  EXPECT_EQ(run_there("file cat '[a,b]'").out, "[a,b]\n");
+  EXPECT_EQ(run_there("file cat -- '{}' '[[cc]]' '%%' '\x1f'").out, "{}\n[[cc]]\n%%\n\x1f\n");
+  EXPECT_EQ(run_there("file cat '{}'").out, "{}\n");
+  EXPECT_EQ(run_there("file stat '[[cc]]'").status, 0);
+  EXPECT_EQ(run_there("file cp '[[cc]]' '[dd]'").status, 0);
+  EXPECT_EQ(run_there("file cat '[dd]'").out, "[[cc]]\n");
+  for (const std::string words : {"'[ab]'", "-- '[a,b]'", "'{}' '[[cc]]'"})
+    EXPECT_EQ(run_there("file rm " + words).status, 0) << words;
+  EXPECT_EQ(run_there("file ls .").out, "\x1f\n%%\n[dd]\na\nab\nb\n");
+  EXPECT_EQ(run_there("file rm '[ab]'").status, 2) << "it has gone";
+  EXPECT_EQ(run_there("file cat ab").out, "ab\n");
+  expect_refused("'[ab]'", "there is no command 'mox [ab]'");
+  expect_refused("help '[relu]'", "there is no '[relu]'");
+  expect_refused("launch -n '[3]' -- true", "Value [3] not in range");
+}
+
 TEST_F(MoxCommand, OutputThatCannotBeWrittenIsAnError) {
   const std::string command =
       MOX_BINARY_DIR "/bin/mox checkpoint digest " + log_dir_ + " >/dev/full 2>/dev/null";
