@@ -125,17 +125,15 @@ int wait_for(pid_t child, int first, int second, Clock::time_point repeated_unti
   return status;
 }
 
-int stopped_early() {
-  fmt::print(
-      stderr,
-      "mox launch: the job was stopped as it started, before its run began; the same command starts it\n");
+int stopped_early(std::string_view when) {
+  std::fputs(fmt::format("mox launch: the job was stopped {}\n", when).c_str(), stderr);
   return kExitInterrupted;
 }
 
 // Runs the command to its end. The first signal that this process gets asks the job to save and to end, which
 // mpirun passes on as SIGUSR1 (a SIGTERM it would take for its own); the second one ends it.
 int run(const std::vector<std::string>& command) {
-  if (stop_is_asked()) return stopped_early();
+  if (stop_is_asked()) return stopped_early("before it was started; the same command starts it");
   const auto started_until = Clock::now() + kStartTime;
   const pid_t child = ::fork();
   if (child < 0) throw IoError("no process could be started");
@@ -147,9 +145,12 @@ int run(const std::vector<std::string>& command) {
   }
   const int wait_status = wait_for(child, SIGUSR1, SIGTERM, started_until);
   const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
-  // mpirun, or a process that has not come to its run, knows no wish to stop: it has ended.
+  // mpirun that starts, or a process that is in no run of moxing, knows no wish to stop: it has ended.
   const bool is_early = stop_is_asked() && status == 128 + SIGUSR1 && Clock::now() < started_until;
-  return is_early ? stopped_early() : status;
+  if (!is_early) return status;
+  return stopped_early(
+      "while it was started, or a process of it was in no run: what was saved by then is there, and the same "
+      "command goes on from it");
 }
 
 // The process that asks a host whether it is there; -1 if there is none.

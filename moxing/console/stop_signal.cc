@@ -10,27 +10,33 @@ namespace {
 struct Watched {
   int signal;
   std::string_view name;
+  bool is_repeated;
   struct sigaction previous {};
 };
-Watched watched[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGUSR1, "SIGUSR1"}};
+Watched watched[] = {{SIGINT, "SIGINT", false},
+                     {SIGTERM, "SIGTERM", false},
+                     {SIGHUP, "SIGHUP", true},
+                     {SIGUSR1, "SIGUSR1", true}};
 
 // A signal handler reaches nothing but globals.
 std::atomic<int> received_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void remember_signal(int signal) { received_signal.store(signal, std::memory_order_relaxed); }
+// Not SIG_IGN, which nohup may have set: a run that follows hears the signal again, and programs that this
+// process starts do not inherit it.
+extern "C" void do_nothing(int) {}
 
 }  // namespace
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal(bool others_go_on) : others_go_on_(others_go_on) {
   received_signal = 0;
   struct sigaction action {};
   action.sa_handler = remember_signal;
   sigemptyset(&action.sa_mask);
   for (Watched& each : watched) {
-    const bool is_repeated = each.signal == SIGHUP || each.signal == SIGUSR1;
     // Else the second one has its usual effect.
-    action.sa_flags = is_repeated ? SA_RESTART : static_cast<int>(SA_RESETHAND | SA_RESTART);
+    action.sa_flags = each.is_repeated ? SA_RESTART : static_cast<int>(SA_RESETHAND | SA_RESTART);
     sigaction(each.signal, &action, &each.previous);
     if (each.signal == SIGHUP && each.previous.sa_handler == SIG_IGN)
       sigaction(each.signal, &each.previous, nullptr);
@@ -38,7 +44,13 @@ StopSignal::StopSignal() {
 }
 
 StopSignal::~StopSignal() {
-  for (const Watched& each : watched) sigaction(each.signal, &each.previous, nullptr);
+  for (Watched& each : watched) {
+    if (others_go_on_ && each.is_repeated && each.previous.sa_handler == SIG_DFL) {
+      each.previous.sa_handler = do_nothing;
+      each.previous.sa_flags = SA_RESTART;
+    }
+    sigaction(each.signal, &each.previous, nullptr);
+  }
 }
 
 int StopSignal::received() const { return received_signal.load(std::memory_order_relaxed); }

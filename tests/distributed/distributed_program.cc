@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "ops/processor/instruction_set.h"
 
@@ -133,6 +135,21 @@ class FaultHook : public mox::Hook {
   }
 };
 
+// Takes its time wherever a checkpoint is made, and says how far the training is.
+class SlowSaveHook : public mox::Hook {
+ public:
+  std::string name() const override { return "slow_save"; }
+  std::string save_state() const override {
+    std::this_thread::sleep_for(std::chrono::seconds(3));  // signals do not end it
+    return "";
+  }
+  void before_run(mox::Session& session) override {
+    if (session.global_step() != 3) return;
+    std::printf("global step 3 is done\n");
+    std::fflush(stdout);
+  }
+};
+
 // Begins with other variables on one rank.
 class OtherVariablesHook : public mox::Hook {
  public:
@@ -213,8 +230,8 @@ bool functions_work() {
 int main(int argc, char** argv) {
   mox::define_flag(
       "fault", std::string("none"),
-      "exception, kill, kill_after (the start), stop, sleep, terminate, leave, early (a wish to stop before "
-      "the first step), compiled (something before the run), batch, variables (other ones), horovod (the "
+      "exception, kill, kill_after (the start), stop, sleep, slow_save, terminate, leave, early (a wish to "
+      "stop before the first step), compiled (something before the run), batch, variables (other ones), horovod (the "
       "same, in its words), data (fewer to evaluate), pixels (other ones), filter (the same, which no count "
       "shows), stop_evaluation, local_work (that takes long, before the run), local_stop (the same, and "
       "stops), machine (prints what it has of it), functions or none.");
@@ -254,6 +271,7 @@ int main(int argc, char** argv) {
   if (mox::get_flag<bool>("normalised")) optimizer_fn = [] { return std::make_unique<NormalisedGradient>(); };
   std::vector<std::shared_ptr<mox::Hook>> hooks = {std::make_shared<FaultHook>()};
   if (mox::get_flag<int64_t>("best_step") > 0) hooks.push_back(std::make_shared<EndStateHook>());
+  if (has_fault("slow_save")) hooks.push_back(std::make_shared<SlowSaveHook>());
   const bool horovod = mox::flag("fault") == "horovod";
   if (horovod || mox::flag("fault") == "variables") hooks.push_back(std::make_shared<OtherVariablesHook>());
   if (horovod) {

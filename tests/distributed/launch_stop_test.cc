@@ -58,5 +58,19 @@ TEST_F(Launch, AJobThatWasAskedToStopIsNotStartedAgain) {
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 6);
 }
 
+// The signal is repeated while the job starts, and ranks without a save are through with their run by then.
+TEST_F(Launch, ARankThatIsThroughOutlivesTheSaveOfRankZero) {
+  Process job(
+      launch({"-n", "2"}, {"distributed_program", "--train_url=" + log_dir_, "--log_every_n_steps=0",
+                           "--max_number_of_steps=1000000", "--save_model_steps=0", "--save_model_secs=0",
+                           "--save_summary_steps=0", "--fault=slow_save", "--fault_rank=0"}));
+  ASSERT_TRUE(job.wait_until([&] { return job.said("global step 3 is done"); }));
+  job.send(SIGTERM);
+  const ProcessResult result = job.wait(60);
+  EXPECT_EQ(result.status, kExitInterrupted) << result.err;
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("was lost")));
+  EXPECT_GT(load_checkpoint(log_dir_).global_step, 0);
+}
+
 }  // namespace
 }  // namespace mox

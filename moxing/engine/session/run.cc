@@ -13,6 +13,7 @@
 
 #include "moxing/console/broken_pipe.h"
 #include "moxing/console/nowhere_to_print.h"
+#include "moxing/console/stop_signal.h"
 #include "moxing/engine/session/internal/prediction.h"
 #include "moxing/engine/session/internal/training/training.h"
 #include "moxing/file/jobs/run_upload.h"
@@ -60,13 +61,15 @@ RunResult run_or_throw(const RunSpec& spec) {
   Console console(nowhere.or_else(1), nowhere.or_else(2), internal::job().size() == 1);
   if (settings.run_mode == ModeKeys::TRAIN) {
     const internal::SurviveBrokenPipe survive;
+    // To the end of the upload, too.
+    const internal::StopSignal signal(internal::job().size() > 1);
     // Made before the training and finished after it: what a training writes at its end is uploaded, too.
     // Until then nobody else may use the directory.
     std::shared_ptr<internal::RunLock> lock;
     std::optional<file::RunUpload> upload;
     if (!settings.places.remote_log_dir.empty() && !settings.print_plan && internal::job().rank() == 0)
       upload.emplace(settings.places.log_dir, settings.places.remote_log_dir);
-    RunResult result = internal::run_training(spec, settings, console, &lock);
+    RunResult result = internal::run_training(spec, settings, console, signal, &lock);
     if (upload) upload->finish();
     return result;
   }

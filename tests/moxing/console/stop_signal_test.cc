@@ -58,6 +58,30 @@ TEST_F(StopSignalTest, AHangUpThatIsIgnoredStaysSo) {
   EXPECT_EQ(signal(SIGHUP, before), SIG_IGN);
 }
 
+// Of a job whose rank 0 still saves: the end of this process would end that one, too.
+TEST_F(StopSignalTest, WhatIsRepeatedDoesNothingAfterTheRunOfOneOfSeveralProcesses) {
+  for (const int each : {SIGHUP, SIGUSR1}) {
+    const auto before = signal(each, SIG_DFL);
+    for (int run = 0; run < 2; ++run) {
+      const internal::StopSignal stop(true);
+      EXPECT_EQ(stop.received(), 0);
+      raise(each);
+      EXPECT_EQ(stop.received(), each) << "run " << run;
+    }
+    raise(each);
+    raise(each);
+    signal(each, before);
+  }
+  // A handler of the program's own comes back, and mpirun kills with SIGTERM.
+  const auto before = signal(SIGUSR1, own_handler);
+  { const internal::StopSignal stop(true); }
+  raise(SIGUSR1);
+  raise(SIGTERM);
+  EXPECT_EQ(own_handler_calls, 2);
+  signal(SIGUSR1, before);
+  signal(SIGHUP, SIG_DFL);
+}
+
 TEST_F(StopSignalTest, EndsARunAfterItsStepAndSaves) {
   auto s = spec();
   s.hooks = {after_run_hook([](Session& session, const StepResult&) {

@@ -196,7 +196,8 @@ void predict_all(Pipeline& pipeline, ModelCompiler& compiler, PassSession& sessi
 }  // namespace
 
 RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Console& console) {
-  const StopSignal signal;  // first: also one that comes while the model compiles ends in good order
+  // First: also one that comes while the model compiles ends in good order.
+  const StopSignal signal(job().size() > 1);
   Start start = start_pass(settings);
   const Team team(settings.cores.threads);
   const EnteredTeam entered(team);
@@ -244,7 +245,7 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
 
 RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Console& console) {
   // Ended by a signal at once, the process would leave what it has written of the file.
-  const StopSignal signal;
+  const StopSignal signal(job().size() > 1);
   // First: a file that cannot be made is said before any work. It is gone again while input_fn looks at what
   // may be the same directory.
   if (!settings.print_plan) Receiver(spec, settings);

@@ -178,8 +178,7 @@ Training::Training(const RunSpec& spec, Start begun, Console& console)
       entered(team) {}
 
 RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console& console,
-                       std::shared_ptr<RunLock>* lock) {
-  const StopSignal signal;  // first: a wish to stop that comes while the model compiles counts
+                       const StopSignal& signal, std::shared_ptr<RunLock>* lock) {
   Training training(spec, start_training(spec, settings), console);
   *lock = training.start.lock;
   std::optional<TrainingSession> session;

@@ -6,6 +6,7 @@
 
 #include "moxing/checkpoint/checkpoint_writer.h"
 #include "moxing/console/console.h"
+#include "moxing/console/stop_signal.h"
 #include "moxing/engine/compile/compiled_model.h"
 #include "moxing/engine/session/internal/evaluator.h"
 #include "moxing/engine/session/internal/start.h"
@@ -43,9 +44,9 @@ struct Training {
 };
 
 // Trains to the end and prints what came of it. All ranks of the job call it together. The calling thread
-// becomes the first lane. `lock` gets a share in the lock of log_dir, for what works there when the training
-// has ended, by an exception, too.
+// becomes the first lane. `signal`: a wish to stop, also one that comes while the model compiles. `lock` gets
+// a share in the lock of log_dir, for what works there when the training has ended, by an exception, too.
 RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console& console,
-                       std::shared_ptr<RunLock>* lock);
+                       const StopSignal& signal, std::shared_ptr<RunLock>* lock);
 
 }  // namespace mox::internal
