@@ -1,15 +1,17 @@
 #include "runtime/job/internal/stall_cause.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <utility>
 
 namespace mox::internal {
 namespace {
 
 constexpr char kSeparator = '\t', kBetweenRanks = '\f';
+constexpr size_t kMostRanges = 16;
 
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -25,24 +27,55 @@ bool read(std::string_view text, Number* number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+// "3 600-1199", the first kMostRanges of them: whoever is at the ends of the chains is found by fewer, too.
+std::string ranges_of(std::vector<int> ranks) {
+  std::ranges::sort(ranks);
+  std::string text;
+  size_t count = 0;
+  for (size_t begin = 0, end = 0; begin < ranks.size() && count < kMostRanges; begin = end, ++count) {
+    for (end = begin + 1; end < ranks.size() && ranks[end] - ranks[end - 1] <= 1;) ++end;
+    if (count > 0) text += ' ';
+    text += std::to_string(ranks[begin]);
+    if (ranks[end - 1] != ranks[begin]) text += fmt::format("-{}", ranks[end - 1]);
+  }
+  return text;
+}
+
+// The ranks of such a text; nothing if they do not ascend, or one is none of `ranks`: somebody else would
+// have it name each rank thousands of times.
+std::optional<std::vector<int>> ranks_of(std::string_view text, int ranks) {
+  std::vector<int> read_ranks;
+  for (int next = 0; !text.empty();) {
+    const std::string_view range = text.substr(0, text.find(' '));
+    const size_t dash = range.find('-', 1);
+    int first = 0, last = 0;
+    if (!read(range.substr(0, dash), &first)) return std::nullopt;
+    last = first;
+    if (dash != std::string_view::npos && (!read(range.substr(dash + 1), &last) || last <= first))
+      return std::nullopt;
+    if (first < next || last >= ranks) return std::nullopt;
+    for (next = first; next <= last; ++next) read_ranks.push_back(next);
+    text.remove_prefix(std::min(range.size() + 1, text.size()));
+  }
+  return read_ranks;
+}
+
 }  // namespace
 
 std::string RankStatus::to_line() const {
-  return fmt::format("{1}{0}{2}{0}{3}{0}{4}", kSeparator, step, doing, waits_in, fmt::join(missing, " "));
+  return fmt::format("{1}{0}{2}{0}{3}{0}{4}", kSeparator, step, doing, waits_in, ranges_of(missing));
 }
 
-RankStatus RankStatus::from_line(std::string_view line) {
+RankStatus RankStatus::from_line(std::string_view line, int ranks) {
   const auto fields = fields_of(line);
   RankStatus status;
   if (fields.size() != 4 || !read(fields[0], &status.step)) return {};
+  std::optional<std::vector<int>> missing = ranks_of(fields[3], ranks);
+  if (!missing) return {};
+  status.answers = true;
   status.doing = fields[1];
   status.waits_in = fields[2];
-  for (std::string_view rest = fields[3]; !rest.empty();) {
-    const size_t length = std::min(rest.find(' '), rest.size());
-    if (!read(rest.substr(0, length), &status.missing.emplace_back())) return {};
-    rest.remove_prefix(std::min(length + 1, rest.size()));
-  }
-  status.answers = true;
+  status.missing = std::move(*missing);
   return status;
 }
 
@@ -56,7 +89,7 @@ std::vector<RankStatus> parse_statuses(std::string_view line, size_t ranks) {
   std::vector<RankStatus> statuses(ranks);
   for (size_t rank = 0; rank < ranks && !line.empty(); ++rank) {
     const std::string_view one = line.substr(0, line.find(kBetweenRanks));
-    statuses[rank] = RankStatus::from_line(one);
+    statuses[rank] = RankStatus::from_line(one, static_cast<int>(ranks));
     line.remove_prefix(std::min(one.size() + 1, line.size()));
   }
   return statuses;

@@ -9,6 +9,7 @@
 
 #include "runtime/job/internal/rank_connections.h"
 #include "runtime/job/internal/rank_watch.h"
+#include "runtime/job/internal/watch_message.h"
 #include "tests/runtime/comm/thread_ranks.h"
 
 namespace mox::internal {
@@ -16,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 
 RankStatus waiting(std::vector<int> missing, std::string operation = "bucket 0") {
   return {.answers = true,
@@ -76,14 +78,18 @@ TEST(RankStatus, GoesThroughALine) {
                     .doing = "saving a checkpoint",
                     .waits_in = "bucket 3",
                     .missing = {1, 30}};
-  const RankStatus read = RankStatus::from_line(status.to_line());
+  const RankStatus read = RankStatus::from_line(status.to_line(), 31);
   EXPECT_TRUE(read.answers);
   EXPECT_EQ(read.step, 12);
   EXPECT_EQ(read.doing, status.doing);
   EXPECT_EQ(read.waits_in, status.waits_in);
   EXPECT_EQ(read.missing, status.missing);
-  for (const char* text : {"", "x", "1\ta\tb", "1\ta\tb\t1 x", "1\ta\tb\t1\t2", "99999999999999999999\t\t\t"})
-    EXPECT_FALSE(RankStatus::from_line(text).answers) << text;
+  EXPECT_FALSE(RankStatus::from_line(status.to_line(), 30).answers);
+  EXPECT_THAT(RankStatus::from_line("1\ta\tb\t1 3-5 7", 8).missing, ElementsAre(1, 3, 4, 5, 7));
+  for (const char* text : {"", "x", "1\ta\tb", "1\ta\tb\t1 x", "1\ta\tb\t1\t2", "99999999999999999999\t\t\t",
+                           "1\ta\tb\t-1", "1\ta\tb\t8", "1\ta\tb\t3-8", "1\ta\tb\t5-3", "1\ta\tb\t3-3",
+                           "1\ta\tb\t3-", "1\ta\tb\t3-5 5", "1\ta\tb\t3 2", "1\ta\tb\t1-2-3"})
+    EXPECT_FALSE(RankStatus::from_line(text, 8).answers) << text;
 }
 
 TEST(RankStatus, ThoseOfAllRanksGoThroughALine) {
@@ -96,6 +102,29 @@ TEST(RankStatus, ThoseOfAllRanksGoThroughALine) {
   // Of more ranks than there are, and of fewer.
   EXPECT_EQ(parse_statuses(std::string(100'000, '\f'), 3).size(), 3U);
   EXPECT_FALSE(parse_statuses("", 2)[1].answers);
+}
+
+// Else the question who holds the job up would end it.
+TEST(RankStatus, OfThousandsOfRanksThatMissThousandsOneMessageIsEnough) {
+  constexpr int kRanks = 2048;
+  for (const bool are_neighbours : {true, false}) {
+    const auto is_slow = [&](int rank) { return are_neighbours ? rank >= kRanks / 2 : rank % 2 == 1; };
+    std::vector<int> slow;
+    for (int rank = 0; rank < kRanks; ++rank)
+      if (is_slow(rank)) slow.push_back(rank);
+    std::vector<std::string> lines;
+    for (int rank = 0; rank < kRanks; ++rank)
+      lines.push_back((is_slow(rank) ? busy() : waiting(slow, "the gradients of bucket 117")).to_line());
+    const std::string line = statuses_line(lines);
+    EXPECT_LT(line.size(), kLongestMessage / 2);
+    std::vector<RankStatus> statuses = parse_statuses(line, kRanks);
+    if (are_neighbours) {
+      EXPECT_EQ(find_stall_cause(statuses, 0).ranks, slow);
+    }
+    EXPECT_THAT(find_stall_cause(statuses, 0).ranks, IsSupersetOf({slow[0], slow[1]}));
+    statuses[0].missing = slow;  // who asks knows its own
+    EXPECT_EQ(find_stall_cause(statuses, 0).ranks, slow);
+  }
 }
 
 // Ranks as threads, each with a watch; `body` gets both.
