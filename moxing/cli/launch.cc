@@ -223,6 +223,20 @@ class HostFile {
   std::string path_;
 };
 
+// To mpirun a word that is a colon begins another program: where there is one, a shell gets all words in one.
+std::vector<std::string> without_lone_colons(const std::vector<std::string>& program) {
+  if (std::ranges::find(program, ":") == program.end()) return program;
+  std::string script = "exec";
+  for (const std::string& word : program) {
+    // Not on the PATH, but here: mpirun would find it, the shell not.
+    const bool is_here_alone = &word == &program[0] && !is_program(word) && can_be_run("./" + word);
+    script += is_here_alone ? " './" : " '";
+    for (const char c : word) script += c == '\'' ? "'\\''" : std::string(1, c);
+    script += '\'';
+  }
+  return {"/bin/sh", "-c", script};
+}
+
 // `hosts_file`: "" for this machine.
 std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const std::string& hosts_file,
                                         int ranks) {
@@ -242,7 +256,8 @@ std::vector<std::string> mpirun_command(const LaunchArguments& arguments, const 
   } else {
     command.insert(command.end(), {"--hostfile", hosts_file});
   }
-  command.insert(command.end(), arguments.program.begin(), arguments.program.end());
+  const std::vector<std::string> program = without_lone_colons(arguments.program);
+  command.insert(command.end(), program.begin(), program.end());
   return command;
 }
 

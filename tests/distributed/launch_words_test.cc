@@ -18,5 +18,14 @@ TEST_F(Launch, HandsTheProgramItsWordsAsTheyAre) {
   EXPECT_THAT(result.out, testing::EndsWith("words>\n" + lines));
 }
 
+// mpirun takes it for the beginning of another program.
+TEST_F(Launch, AColonIsAWordOfTheProgramToo) {
+  const std::string program = script("colons", "printf '<%s>\\n' \"$@\"\n");
+  const ProcessResult result = run_process(
+      {MOX_BINARY_DIR "/bin/mox", "launch", "-n", "1", "--", program, ":", "it's", "$HOME", ":", "-n", "2"});
+  expect_success(result);
+  EXPECT_EQ(result.out, "<:>\n<it's>\n<$HOME>\n<:>\n<-n>\n<2>\n");
+}
+
 }  // namespace
 }  // namespace mox
