@@ -1,11 +1,11 @@
 #include "runtime/base/resource_limits.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -136,12 +136,32 @@ std::optional<uint64_t> hierarchical_memory_limit(const std::string& directory) 
   return std::nullopt;
 }
 
+constexpr size_t kMostMasks = 256;         // of cpu_set_t: 262,144 cores
 constexpr int kWaitsForEndedThreads = 50;  // of a millisecond
 
 // A thread that was joined still counts for the system until it has gone, a moment later.
 void wait_until_gone(pid_t thread) {
   const std::string path = "/proc/self/task/" + std::to_string(thread);
   for (int i = 0; i < 1000 && ::access(path.c_str(), F_OK) == 0; ++i) ::usleep(1000);
+}
+
+// Of the calling thread, one after the other; empty where the system does not say. The kernel refuses a mask
+// that is smaller than its own, which has a bit for each core that the machine may ever get: on some more
+// than the 1024 of cpu_set_t.
+std::vector<cpu_set_t> affinity_masks() {
+  std::vector<cpu_set_t> masks(1);
+  for (; masks.size() <= kMostMasks; masks.resize(2 * masks.size())) {
+    if (sched_getaffinity(0, masks.size() * sizeof(cpu_set_t), masks.data()) == 0) return masks;
+    if (errno != EINVAL) break;
+  }
+  return {};
+}
+
+int cores_of_affinity() {
+  int cores = 0;
+  const std::vector<cpu_set_t> masks = affinity_masks();
+  for (const cpu_set_t& mask : masks) cores += CPU_COUNT(&mask);
+  return std::max(1, masks.empty() ? static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) : cores);
 }
 
 std::optional<double> quotient(std::optional<uint64_t> quota, std::optional<uint64_t> period) {
@@ -202,10 +222,16 @@ void ask_for_huge_pages(void* memory, size_t bytes) {
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
+bool affinity_of_thread(cpu_set_t* cores) {
+  const std::vector<cpu_set_t> masks = affinity_masks();
+  if (masks.empty()) return false;
+  *cores = masks[0];
+  return std::all_of(masks.begin() + 1, masks.end(),
+                     [](const cpu_set_t& others) { return CPU_COUNT(&others) == 0; });
+}
+
 int available_cores() {
-  cpu_set_t mask;
-  int cores = 1;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) cores = std::max(1, CPU_COUNT(&mask));
+  int cores = cores_of_affinity();
   if (const std::optional<double> quota = control_group_limits().cores)
     cores = std::clamp(static_cast<int>(std::ceil(std::min(*quota, 1e6))), 1, cores);
   return cores;

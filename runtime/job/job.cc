@@ -66,7 +66,7 @@ void bind_process(const cpu_set_t& cores) {
 // See share_of_cores. Returns how many ranks run on this kernel.
 int take_share_of_cores(Communicator& ranks, const Machine& machine) {
   RankCores own{.kernel = machine.kernel, .machine = machine.id};
-  if (sched_getaffinity(0, sizeof own.allowed, &own.allowed) != 0) CPU_ZERO(&own.allowed);
+  if (!affinity_of_thread(&own.allowed)) CPU_ZERO(&own.allowed);
   own.quota = control_group_limits().cores.value_or(0);
   std::vector<RankCores> cores;
   for (const std::string& bytes : ranks.allgather(own.to_bytes()))

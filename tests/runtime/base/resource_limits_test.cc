@@ -4,10 +4,34 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "runtime/base/error.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/without_privileges.h"
+
+namespace {
+
+// That the machine may ever get, and of these the ones that this process may use; 0: as it is.
+size_t cores_of_kernel = 0, cores_of_process = 0;
+
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int sched_getaffinity(pid_t process, size_t bytes, cpu_set_t* mask) noexcept {
+  if (bytes * 8 < cores_of_kernel) {
+    errno = EINVAL;
+    return -1;
+  }
+  std::memset(mask, 0, bytes);
+  for (size_t core = 0; core < cores_of_process; ++core) CPU_SET_S(core, bytes, mask);
+  if (cores_of_kernel > 0) return 0;
+  return ::syscall(SYS_sched_getaffinity, process, bytes, mask) < 0 ? -1 : 0;
+}
 
 namespace mox {
 namespace {
@@ -111,6 +135,24 @@ TEST(ResourceLimits, ThatAreNoNumbersAreNone) {
 TEST(ResourceLimits, OfThisProcess) {
   EXPECT_GE(available_cores(), 1);
   EXPECT_GE(machine_memory(), size_t{1} << 20);
+}
+
+// cpu_set_t has 1024 bits, and the kernel takes no mask that is smaller than its own.
+TEST(ResourceLimits, OfAKernelForMoreCoresThanAMaskHas) {
+  if (control_group_limits().cores) GTEST_SKIP() << "a quota cuts what the mask has";
+  for (const size_t cores : {1024, 1025, 2048, 8192}) {
+    cores_of_kernel = cores_of_process = cores;
+    EXPECT_EQ(available_cores(), static_cast<int>(cores));
+    cpu_set_t mask;
+    EXPECT_EQ(affinity_of_thread(&mask), cores == 1024) << cores;
+    cores_of_process = 3;
+    EXPECT_EQ(available_cores(), 3);
+    EXPECT_TRUE(affinity_of_thread(&mask));
+    EXPECT_EQ(CPU_COUNT(&mask), 3);
+  }
+  cores_of_kernel = size_t{1} << 30;
+  EXPECT_EQ(available_cores(), ::sysconf(_SC_NPROCESSORS_ONLN)) << "more than are asked for";
+  cores_of_kernel = 0;
 }
 
 TEST(ThreadsGiven, AreAllThatAreWanted) {
