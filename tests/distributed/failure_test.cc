@@ -199,6 +199,18 @@ TEST_F(Failures, AWishOfOneRankToStopBeforeTheFirstStepEndsAllThere) {
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 0);
 }
 
+// The evaluation that a failed one has left over is one of all ranks.
+TEST_F(Failures, SoDoesAWishWhereAnEvaluationIsDueFirst) {
+  const Words flags = {"--save_model_steps=0", "--save_model_secs=0", "--max_number_of_steps=30",
+                       "--eval_every_n_steps=7", kAbort};
+  EXPECT_EQ(run_with("unreadable_evaluation", 2, 1, flags).status, 1);
+  const ProcessResult result = run_with("early", 2, 1, flags);
+  EXPECT_FALSE(result.timed_out);
+  expect_success(result);
+  EXPECT_THAT(result.out, HasSubstr("stopped because rank 1 was asked to stop"));
+  EXPECT_EQ(load_checkpoint(log_dir_).global_step, 7);
+}
+
 TEST_F(Failures, ASignalToOneRankSavesAtTheSameStepOnAllAndEndsWithItsStatus) {
   const std::string whole = fresh("whole");
   const Words program = {"distributed_program", "--log_every_n_steps=0", "--logical_replicas=2",

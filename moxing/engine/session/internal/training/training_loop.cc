@@ -33,6 +33,7 @@ void TrainingLoop::run() {
 }
 
 void TrainingLoop::steps() {
+  agree();  // all evaluate, or none
   session_.make_up_for_evaluation();
   take_batches();
   agree();
