@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -153,10 +154,20 @@ int run(const std::vector<std::string>& command) {
       "command goes on from it");
 }
 
+// Nothing is to be asked, and no sshd need run, where mpirun starts processes without an agent.
+bool is_here(const std::string& host) {
+  char name[HOST_NAME_MAX + 1] = "";
+  if (::gethostname(name, sizeof name) != 0) name[0] = '\0';
+  return is_loopback(host) || host == std::string_view(name);
+}
+
 // The process that asks a host whether it is there; -1 if there is none.
 pid_t ask(const std::string& host) {
-  std::vector<std::string> command = agent_that_asks();
-  command.insert(command.end(), {host, "true"});
+  std::vector<std::string> command{"true"};
+  if (has_agent_of_environment() || !is_here(host)) {
+    command = agent_that_asks();
+    command.insert(command.end(), {host, "true"});
+  }
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(kHostAnswersSeconds);  // ends the command that this process becomes

@@ -244,6 +244,24 @@ TEST_F(Launch, OfSeveralAgentsTheFirstThatIsThereAsksTheHosts) {
   EXPECT_THAT(result.err, testing::Not(HasSubstr("does not answer")));
 }
 
+// Where no sshd runs; mpirun starts its processes here without one, too.
+TEST_F(Launch, ThisMachineItselfIsNotAsked) {
+  const std::string bin = fresh("bin");
+  make_directories(bin);
+  script_at(bin + "/ssh", "exit 1\n");
+  char name[256] = "";
+  ASSERT_EQ(::gethostname(name, sizeof name - 1), 0);
+  for (const std::string host : {"localhost", "127.0.1.1", static_cast<const char*>(name)}) {
+    const ProcessResult result =
+        run_process({"/usr/bin/env", "HOME=" + fresh("home"), "PATH=" + bin + ":" + std::getenv("PATH"),
+                     MOX_BINARY_DIR "/bin/mox", "launch", "--hosts", file_of(host + " slots=1\n"),
+                     "--max-restarts", "1", "--", script("failing", "exit 1\n")});
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("restart 1 of 1 with 1 ranks"));
+    EXPECT_THAT(result.err, testing::Not(HasSubstr("does not answer")));
+  }
+}
+
 // One after the other, many hosts that are gone would keep the others waiting for minutes.
 TEST_F(Launch, HostsAreAskedAtTheSameTime) {
   const std::string met = fresh("met");

@@ -132,6 +132,8 @@ bool is_program(const std::string& name) { return !path_of_program(name).empty()
 
 std::string mpi_parameter(const std::string& name) { return environment(("OMPI_MCA_" + name).c_str()); }
 
+bool has_agent_of_environment() { return !agents_of_environment().empty(); }
+
 std::vector<std::string> agent_that_asks() {
   const std::vector<std::string> agent = remote_agent();
   std::vector<std::string> command = is_ssh(agent) ? without_questions(agent) : agent;

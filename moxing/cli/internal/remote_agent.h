@@ -14,6 +14,8 @@ bool is_program(const std::string& name);
 // A parameter of Open MPI as the environment has it, "" if it has not.
 std::string mpi_parameter(const std::string& name);
 
+bool has_agent_of_environment();
+
 // What asks a host whether it is there, but for the host's name and its command: the agent of the environment
 // or ssh, without questions.
 std::vector<std::string> agent_that_asks();
