@@ -1,5 +1,6 @@
 #include "runtime/base/resource_limits.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -222,12 +223,13 @@ void ask_for_huge_pages(void* memory, size_t bytes) {
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
-bool affinity_of_thread(cpu_set_t* cores) {
+bool affinity_of_thread(std::span<std::byte> mask) {
   const std::vector<cpu_set_t> masks = affinity_masks();
-  if (masks.empty()) return false;
-  *cores = masks[0];
-  return std::all_of(masks.begin() + 1, masks.end(),
-                     [](const cpu_set_t& others) { return CPU_COUNT(&others) == 0; });
+  const auto bytes = std::as_bytes(std::span(masks));
+  if (bytes.size() < mask.size()) return false;
+  std::ranges::copy(bytes.first(mask.size()), mask.begin());
+  return std::ranges::all_of(bytes.subspan(mask.size()),
+                             [](std::byte others) { return others == std::byte{}; });
 }
 
 int available_cores() {

@@ -5,10 +5,9 @@
 // smallest limit counts, since each of them holds for all that lie below.
 #pragma once
 
-#include <sched.h>
-
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace mox {
@@ -36,9 +35,9 @@ size_t available_memory();
 // the usual ones from the system takes longer than to fill them. A system that has none gives those.
 void ask_for_huge_pages(void* memory, size_t bytes);
 
-// The affinity mask of the calling thread. False where the system does not say it, or one of the cores has a
-// number that the type lacks (it has 1024).
-bool affinity_of_thread(cpu_set_t* cores);
+// The affinity mask of the calling thread in `mask`, the bytes of a cpu_set_t. False where the system does
+// not say it, or one of the cores has a number beyond these bytes (cpu_set_t has 1024).
+bool affinity_of_thread(std::span<std::byte> mask);
 
 // The cores that this process may use: its affinity mask, cut by the quota of its groups (1.5 cores are 2
 // threads, one of which waits now and then). At least 1.

@@ -66,7 +66,7 @@ void bind_process(const cpu_set_t& cores) {
 // See share_of_cores. Returns how many ranks run on this kernel.
 int take_share_of_cores(Communicator& ranks, const Machine& machine) {
   RankCores own{.kernel = machine.kernel, .machine = machine.id};
-  if (!affinity_of_thread(&own.allowed)) CPU_ZERO(&own.allowed);
+  if (!affinity_of_thread(std::as_writable_bytes(std::span(&own.allowed, 1)))) CPU_ZERO(&own.allowed);
   own.quota = control_group_limits().cores.value_or(0);
   std::vector<RankCores> cores;
   for (const std::string& bytes : ranks.allgather(own.to_bytes()))

@@ -36,7 +36,7 @@ class BoundThread {
  public:
   explicit BoundThread(const cpu_set_t* cores) {
     CPU_ZERO(&before_);
-    is_bound_ = cores && affinity_of_thread(&before_);
+    is_bound_ = cores && affinity_of_thread(std::as_writable_bytes(std::span(&before_, 1)));
     if (is_bound_) bind_thread(*cores);
   }
   ~BoundThread() {
@@ -63,7 +63,7 @@ void bind_others(const Team& team, const cpu_set_t& cores) {
 
 LaneThreads::LaneThreads(int lanes, const Team& team)
     : team_(team), had_short_turns_(has_short_turns()), errors_(lanes) {
-  is_known_ = affinity_of_thread(&allowed_);
+  is_known_ = affinity_of_thread(std::as_writable_bytes(std::span(&allowed_, 1)));
   is_bound_ = lanes > 1 && is_known_ && CPU_COUNT(&allowed_) >= int64_t{lanes} * team.size();
   try {
     for (int lane = 1; lane < lanes; ++lane) start(lane);

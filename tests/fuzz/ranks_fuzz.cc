@@ -38,7 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const WatchMessage message = parse_message(line, kRanks);
     MOX_ASSERT(message.number >= -1 && message.number <= kMostStatus, "a number is within its bounds");
     std::vector<RankStatus> statuses(kRanks);
-    if (message.kind == WatchMessage::Kind::kStatus) statuses[0] = RankStatus::from_line(message.text, kRanks);
+    if (message.kind == WatchMessage::Kind::kStatus)
+      statuses[0] = RankStatus::from_line(message.text, kRanks);
     if (message.kind == WatchMessage::Kind::kStatuses) statuses = parse_statuses(message.text, kRanks);
     MOX_ASSERT(statuses.size() == kRanks && speaker(statuses, 1) < kRanks,
                "each rank says something or nothing");

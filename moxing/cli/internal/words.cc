@@ -14,8 +14,8 @@ std::string without_its_mark(std::string word) {
   return word;
 }
 
-// Of add_words, which takes them off itself: '{}' means something even after CLI11 has called what changes
-// words.
+// Of add_words, which takes the marks off itself: to CLI11 '{}' means something even after it has called what
+// changes words.
 bool is_for_words(const CLI::Option& option) {
   return option.get_positional() && option.get_allow_extra_args();
 }

@@ -18,8 +18,8 @@ struct RankStatus {
   std::string waits_in;      // the operation, if it waits
   std::vector<int> missing;  // for these ranks; empty: it does not wait
 
-  // One line without a line break, and back; what is no such line of one of `ranks` is no answer. Of `missing`
-  // it has the first ranges ("600-1199"), so few that the lines of thousands of ranks are one message.
+  // One line without a line break, and back; what is no such line of one of `ranks` is no answer. It has
+  // the first ranges of `missing` ("600-1199"), so few that the lines of thousands of ranks are one message.
   std::string to_line() const;
   static RankStatus from_line(std::string_view line, int ranks);
 };

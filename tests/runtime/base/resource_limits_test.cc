@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -144,10 +145,11 @@ TEST(ResourceLimits, OfAKernelForMoreCoresThanAMaskHas) {
     cores_of_kernel = cores_of_process = cores;
     EXPECT_EQ(available_cores(), static_cast<int>(cores));
     cpu_set_t mask;
-    EXPECT_EQ(affinity_of_thread(&mask), cores == 1024) << cores;
+    const auto bytes = std::as_writable_bytes(std::span(&mask, 1));
+    EXPECT_EQ(affinity_of_thread(bytes), cores == 1024) << cores;
     cores_of_process = 3;
     EXPECT_EQ(available_cores(), 3);
-    EXPECT_TRUE(affinity_of_thread(&mask));
+    EXPECT_TRUE(affinity_of_thread(bytes));
     EXPECT_EQ(CPU_COUNT(&mask), 3);
   }
   cores_of_kernel = size_t{1} << 30;
