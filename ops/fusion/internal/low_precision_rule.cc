@@ -87,7 +87,7 @@ bool strides_over_image(const Node& filter_gradient) {
 
 // Whether some rows of the window lie above the image wherever it stands: the same, of many channels.
 bool reaches_over_image(const Node& filter_gradient) {
-  const Shape& image = unpack<FilterGradientInputs>(filter_gradient).image.shape();
+  const Shape image = unpack<FilterGradientInputs>(filter_gradient).image.shape();
   const Shape& filter = filter_gradient.outputs[0].shape;
   const WindowGeometry window =
       resolve_window(filter_gradient.attributes, {image[2], image[3]}, {filter[2], filter[3]});
