@@ -16,8 +16,7 @@ namespace mox {
 // compute in float32 and give bfloat16. Variables, their gradients, losses and everything else are float32.
 // Comes after the rules that fuse, and before elementwise_chain_rule, which takes the remaining casts into
 // its chains. Micikevicius et al., "Mixed Precision Training" (ICLR 2018); Kalamkar et al., "A Study of
-// BFLOAT16 for Deep Learning Training" (2019). `precision`: of nodes whose NodeTraits::compute_dtype says
-// nothing.
+// BFLOAT16 for Deep Learning Training" (2019). `precision`: of nodes without a NodeTraits::compute_dtype.
 NamedRule low_precision_rule(Precision precision);
 
 }  // namespace mox
