@@ -220,7 +220,7 @@ void ask_for_huge_pages(void* memory, size_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
   const uintptr_t end = (begin + bytes) / kHugePage * kHugePage;
-  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+  if (first < end) ::madvise(static_cast<std::byte*>(memory) + (first - begin), end - first, MADV_HUGEPAGE);
 }
 
 bool affinity_of_thread(std::span<std::byte> mask) {
