@@ -58,8 +58,9 @@ Job& the_job() {
 // on another rank's cores would take time from that rank.
 void bind_process(const cpu_set_t& cores) {
   std::error_code error;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error))
-    sched_setaffinity(std::atoi(task.path().filename().c_str()), sizeof cores, &cores);
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
+       task.increment(error))
+    sched_setaffinity(std::atoi(task->path().filename().c_str()), sizeof cores, &cores);
   if (error) sched_setaffinity(0, sizeof cores, &cores);
 }
 
