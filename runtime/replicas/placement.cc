@@ -26,6 +26,13 @@ std::string counted(int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+// That the replicas of `placement` cannot be spread over `all_devices`.
+std::string uneven(const Placement& placement, int64_t all_devices) {
+  return fmt::format("{} cannot be spread evenly over {} x {} = {} (ranks x devices); these numbers can: {}",
+                     counted(placement.logical_replicas, "logical replica"), counted(placement.ranks, "rank"),
+                     counted(placement.devices, "device"), all_devices, divisors(placement.logical_replicas));
+}
+
 // The largest number of lanes up to `most` that have equally many of a device's replicas.
 int lanes_of_device(int64_t replicas, int64_t most) {
   for (int64_t lanes = std::min(replicas, most); lanes > 1; --lanes)
@@ -68,11 +75,8 @@ Placement place(const PlacementRequest& request) {
     result.logical_replicas = request.logical_replicas;
   }
   if (result.logical_replicas == 0) result.logical_replicas = all_devices;
-  if (refusal.empty() && result.logical_replicas % all_devices != 0) {
-    refusal =
-        fmt::format("{} cannot be spread evenly over {} x {} = {} (ranks x devices); these numbers can: {}",
-                    counted(result.logical_replicas, "logical replica"), counted(request.ranks, "rank"),
-                    counted(request.devices, "device"), all_devices, divisors(result.logical_replicas));
+  if (result.logical_replicas % all_devices != 0) {
+    refusal += (refusal.empty() ? "" : ", and ") + uneven(result, all_devices);
     if (request.allow_inexact) result.logical_replicas = all_devices;
   }
   // One replica on one device may use all of its cores. Several must compute alike wherever they are, so a
@@ -91,23 +95,20 @@ Placement place(const PlacementRequest& request) {
     const bool fixed = request.logical_replicas > 1 || !one_each;
     result.threads_per_replica = fixed ? 1 : result.cores_per_device;
   }
-  if (!refusal.empty()) {
-    if (!request.allow_inexact)
-      throw Conflict(
-          refusal +
-          ". Choose another number of ranks or num_devices, or go on with --allow_inexact: the result "
-          "is then as good, but not the same to the last bit as on another placement");
+  if (!refusal.empty() && !request.allow_inexact)
+    throw Conflict(
+        refusal +
+        ". Choose another number of ranks or num_devices, or go on with --allow_inexact: the result "
+        "is then as good, but not the same to the last bit as on another placement");
+  const int64_t replicas_per_device = result.logical_replicas / all_devices;
+  result.replicas_meet = request.replicas_meet;
+  result.lanes = request.replicas_meet
+                     ? static_cast<int>(result.logical_replicas / request.ranks)
+                     : request.devices * lanes_of_device(replicas_per_device, result.cores_per_device /
+                                                                                  result.threads_per_replica);
+  if (!refusal.empty())
     log_warning(
         fmt::format("{}; allow_inexact is set, so the run goes on with {}", refusal, result.describe()));
-  }
-  if (request.replicas_meet) {
-    result.replicas_meet = true;
-    result.lanes = static_cast<int>(result.logical_replicas / request.ranks);
-    return result;
-  }
-  const int64_t replicas_per_device = result.logical_replicas / all_devices;
-  result.lanes = request.devices *
-                 lanes_of_device(replicas_per_device, result.cores_per_device / result.threads_per_replica);
   return result;
 }
 

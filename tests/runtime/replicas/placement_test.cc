@@ -73,5 +73,22 @@ TEST(Placement, InexactRunsGetOneReplicaADevice) {
             2);
 }
 
+TEST(Placement, OtherReplicasOfAContinuedRunMustBeSpreadEvenlyToo) {
+  PlacementRequest request{.devices = 2,
+                           .cores = 2,
+                           .logical_replicas = 3,
+                           .kept_replicas = 4,
+                           .kept_threads_per_replica = 1,
+                           .checkpoint = "dir"};
+  EXPECT_THAT(refusal_of(request), testing::AllOf(HasSubstr("4 logical replicas and logical_replicas is 3"),
+                                                  HasSubstr("1 rank x 2 devices = 2")));
+  request.allow_inexact = true;
+  const Placement placement = place(request);
+  EXPECT_EQ(placement.logical_replicas, 2) << "all of which the devices compute";
+  EXPECT_EQ(placement.lanes * placement.replicas_per_lane(), placement.logical_replicas);
+  request.logical_replicas = 6;
+  EXPECT_EQ(place(request).logical_replicas, 6);
+}
+
 }  // namespace
 }  // namespace mox::internal

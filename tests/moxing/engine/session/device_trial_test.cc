@@ -47,6 +47,17 @@ TEST(PossibleDevices, GiveTheTeamsOfTheCheckpointTheirThreads) {
   EXPECT_THAT(possible_devices(settings_of(4), continued, kept, 1), ElementsAre(1, 2));
 }
 
+TEST(PossibleDevices, DivideTheReplicasThatAnInexactRunGoesOnWith) {
+  StartingPoint continued;
+  continued.kind = StartingPoint::Kind::kContinued;
+  TrainingState kept;
+  kept.logical_replicas = 4;
+  RunSettings settings = settings_of(6, 3);
+  EXPECT_THAT(possible_devices(settings, continued, kept, 1), ElementsAre(1, 2)) << "it will be refused";
+  settings.distribution.allow_inexact = true;
+  EXPECT_THAT(possible_devices(settings, continued, kept, 1), ElementsAre(1, 3));
+}
+
 class AutomaticDevices : public SmallRun {
  protected:
   // What the run logs.

@@ -96,6 +96,13 @@ bool can_be_placed(const RunSettings& settings, const StartingPoint& start, cons
   }
 }
 
+// Those that the run will have; 0: one a device.
+int64_t replicas_of(const RunSettings& settings, const StartingPoint& start, const TrainingState& restored) {
+  const int64_t wanted = settings.distribution.logical_replicas;
+  const bool others = settings.distribution.allow_inexact && wanted > 0;
+  return start.kind == StartingPoint::Kind::kContinued && !others ? restored.logical_replicas : wanted;
+}
+
 // What a trial is made of.
 struct Trial {
   const RunSpec& spec;
@@ -135,8 +142,8 @@ int fastest_of(std::string_view option, const std::vector<int>& possible, int Ru
 
 std::vector<int> possible_devices(const RunSettings& settings, const StartingPoint& start,
                                   const TrainingState& restored, int ranks) {
+  const int64_t replicas = replicas_of(settings, start, restored);
   const bool continued = start.kind == StartingPoint::Kind::kContinued;
-  const int64_t replicas = continued ? restored.logical_replicas : settings.distribution.logical_replicas;
   const int least_threads = continued && replicas > 1 ? std::max(1, restored.threads) : 1;
   std::vector<int> result;
   for (int devices = 1; devices <= settings.cores.threads; ++devices) {
@@ -158,9 +165,7 @@ int choose_devices(const RunSpec& spec, const RunSettings& settings, const Start
         fmt::format("num_devices is auto, but no number of devices is possible with {} threads and {} ranks: "
                     "the logical replicas of the run ({}) must be a multiple of ranks x devices. Choose "
                     "another number of ranks, or give num_devices with --allow_inexact",
-                    settings.cores.threads, ranks.size(),
-                    start.kind == StartingPoint::Kind::kContinued ? restored.logical_replicas
-                                                                  : settings.distribution.logical_replicas));
+                    settings.cores.threads, ranks.size(), replicas_of(settings, start, restored)));
   if (start.kind == StartingPoint::Kind::kContinued &&
       std::ranges::find(possible, restored.devices) != possible.end()) {
     log_info(fmt::format("num_devices auto: {}, as before", restored.devices));
