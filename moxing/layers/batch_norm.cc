@@ -56,12 +56,14 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
   // The moving variance estimates that of all images; the batch's is that of the values that are there. One
   // value has none, and leaves it as it is.
   Tensor unbiased;
-  Tensor has_variance;  // undefined: what the next line says is known
+  Tensor has_variance;  // undefined: the shape says it
   if (is_shared) {
     const SyncBatchNormResult all = sync_batch_norm(x, scale, offset, {.epsilon = options.epsilon});
     result = {all.y, all.mean, all.variance};
     unbiased = all.variance * (all.values / maximum(all.values - 1.0f, 1.0f));
-    if (mox::internal::training_facts().is_short_batch) has_variance = greater(all.values, 1.0f);
+    // Of a full batch of one value, too: at the end of the data it may be the only one.
+    if (mox::internal::training_facts().is_short_batch || values == 1)
+      has_variance = greater(all.values, 1.0f);
   } else {
     result = mox::batch_norm(x, scale, offset, {.epsilon = options.epsilon});
     unbiased = result.variance *
@@ -69,15 +71,21 @@ Tensor batch_norm(const Tensor& x, ModeKeys mode, const BatchNormOptions& option
   }
   // A layer that is shared by several uses counts them in turn.
   Graph& graph = current_graph("batch_norm");
-  auto move = [&](const Tensor& moving, const Tensor& batch) {
-    const Tensor earlier = graph.find_after_step_value(moving);
-    const Tensor value = earlier.defined() ? earlier : moving;
-    graph.set_after_step_value(
-        {moving, value * options.momentum + stop_gradient(batch) * (1.0f - options.momentum)});
+  auto earlier = [&](const Tensor& moving) {
+    const Tensor value = graph.find_after_step_value(moving);
+    return value.defined() ? value : moving;
   };
-  move(moving_mean, result.mean);
-  if (has_variance.defined()) unbiased = select(has_variance, unbiased, moving_variance);
-  if (values != 1 || is_shared) move(moving_variance, unbiased);
+  auto moved = [&](const Tensor& moving, const Tensor& batch) {
+    return earlier(moving) * options.momentum + stop_gradient(batch) * (1.0f - options.momentum);
+  };
+  graph.set_after_step_value({moving_mean, moved(moving_mean, result.mean)});
+  // What replicas average is the same for all of them, so it is said of one value, too.
+  Tensor variance = earlier(moving_variance);
+  if (has_variance.defined())
+    variance = select(has_variance, moved(moving_variance, unbiased), variance);
+  else if (values != 1)
+    variance = moved(moving_variance, unbiased);
+  graph.set_after_step_value({moving_variance, variance});
   return activated(result.y, options.activation, where);
 }
 

@@ -20,6 +20,13 @@ uint64_t seed_of_replica(uint64_t seed, int64_t replica) {
   return replica == 0 ? seed : mix_hash(seed, static_cast<uint64_t>(replica));
 }
 
+std::vector<std::string> after_step_variables_of(const CompiledModel& model) {
+  std::vector<std::string> names;
+  for (const AfterStepValue& after : model.graph->after_step_values())
+    names.push_back(model.graph->spec(after.variable).name);
+  return names;
+}
+
 // Applies gradients while they are computed.
 class PartUpdates : public GradientPartListener {
  public:
@@ -68,10 +75,11 @@ ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) 
   if (is_alone() || reductions_.empty())
     return *reductions_.emplace(&model, make_reductions(model)).first->second;
   const auto& first = reductions_.begin()->second;
-  if (first->gradient_variables != model.gradient_variables || first->fetch_names != model.fetch_names)
+  if (first->gradient_variables != model.gradient_variables || first->fetch_names != model.fetch_names ||
+      first->targets.after_step != after_step_variables_of(model))
     throw FailedPrecondition(
-        "model_fn built other variables or log_info for a last, smaller batch than for a full one; replicas "
-        "that are summed must be alike");
+        "model_fn built other variables, log_info or update_after_step for a last, smaller batch than for a "
+        "full one; replicas that are summed must be alike");
   return *reductions_.emplace(&model, first).first->second;
 }
 
@@ -81,8 +89,7 @@ std::shared_ptr<ReplicatedStep::Reductions> ReplicatedStep::make_reductions(Comp
   made->fetch_names = model.fetch_names;
   made->fetches = StepValues::kinds_of(model);
   made->targets.parameters = engine_.scheme.declare(model.gradient_variables);
-  for (const auto& after : model.graph->after_step_values())
-    made->targets.after_step.push_back(model.graph->spec(after.variable).name);
+  made->targets.after_step = after_step_variables_of(model);
   if (in_parts_) return made;
   const PlanInstance& instance = *model.instance;
   std::vector<BlockPart> parts;

@@ -133,18 +133,39 @@ TEST_F(SmallRun, ReplicasOfOneSampleMayNormaliseTogether) {
 }
 
 TEST_F(SmallRun, AShortBatchOfOneSampleDoesNotPullTheVariance) {
-  const auto variance_after = [&](int64_t samples) {
+  const auto variance_after = [&](int64_t samples, int64_t batch_size, std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--threads=1", "--log_level=error"});
+    const ScopedConfiguration configuration(flags);
     log_dir_ = fresh_directory("short_batch");
     RunSpec s = spec();
     s.input_fn = [samples](ModeKeys) { return counting_data(samples); };
     s.model_fn = [](const Inputs& in, ModeKeys mode) { return network(in, mode, {}); };
     s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 0.0});
-    s.batch_size = 4;
+    s.batch_size = batch_size;
     s.max_number_of_steps = 100;
     run_or_throw(s);
     return saved("backbone/bn/moving_variance").values<float>()[0];
   };
-  EXPECT_EQ(variance_after(5), variance_after(4));
+  EXPECT_EQ(variance_after(5, 4, {}), variance_after(4, 4, {}));
+  // One of two replicas has the sample, and the other none.
+  EXPECT_EQ(variance_after(9, 4, {"--logical_replicas=2"}), variance_after(8, 4, {"--logical_replicas=2"}));
+  const std::vector<std::string> together = {"--logical_replicas=2", "--sync_batch_norm"};
+  EXPECT_EQ(variance_after(9, 4, together), variance_after(8, 4, together));
+  EXPECT_EQ(variance_after(3, 1, together), variance_after(2, 1, together)) << "of a full batch of one";
+}
+
+TEST_F(SmallRun, UpdatesAfterAStepThatAShortBatchDoesOtherwiseAreRefused) {
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=error", "--logical_replicas=2"});
+  RunSpec s = spec();
+  s.input_fn = [](ModeKeys) { return counting_data(5); };
+  s.model_fn = [](const Inputs& in, ModeKeys) {
+    const Tensor w = get_variable("w", {}, ones());
+    const Tensor seen = get_variable("seen", {}, zeros(), {.trainable = false});
+    if (in[0].shape()[0] == 2) update_after_step(seen, seen + 1.0f);
+    return ModelSpec{.loss = reduce_mean(in[0] * w)};
+  };
+  EXPECT_THAT(message_of_run<FailedPrecondition>(s),
+              AllOf(HasSubstr("smaller batch"), HasSubstr("update_after_step")));
 }
 
 TEST_F(SmallRun, ACheckpointWithoutAnyOfTheVariablesIsRefused) {
