@@ -14,7 +14,7 @@ void UpdateGate::begin_step(const Targets& targets) {
   sums_.assign(targets.parameters.size(), {});
   elements_left_ = targets.elements;
   is_open_ = left_out_ = false;
-  counts_ = !scheme_.updater().may_leave_out();
+  takes_after_step_ = !rule_ && !scheme_.updater().may_leave_out();
 }
 
 void UpdateGate::open(double scale) {
@@ -52,7 +52,7 @@ void UpdateGate::apply(const SumRange& range) {
 }
 
 void UpdateGate::take_after_step_value(const SumRange& range) {
-  if (!is_open_ || !counts_) {
+  if (!is_open_ || !takes_after_step_) {
     waiting_after_step_.push_back(range);
     return;
   }
@@ -83,7 +83,7 @@ void UpdateGate::finish_gradients() {
 
 void UpdateGate::finish_after_step_values() {
   const auto waiting = std::exchange(waiting_after_step_, {});
-  counts_ = true;
+  takes_after_step_ = true;
   if (left_out_) return;
   for (const SumRange& range : waiting) take_after_step_value(range);
 }

@@ -5,7 +5,7 @@
 // once, in parts or whole, as the optimizer takes it; or, where something needs all gradients of the step
 // (clipping by the global norm, loss scaling, a rule in place of the optimizer, a scheme that does not apply
 // at once), together with all others (`finish_gradients`). The sum of an after-step value waits likewise, and
-// besides until it is certain that the step counts.
+// besides until it is certain that the step counts, and until a rule has done with the step's batch.
 //
 // Threads: `open` and the takes by the thread that delivers, before and after the lanes run by the calling
 // one. Several lanes deliver at once only where one process has all replicas: the gate is open from the
@@ -71,7 +71,8 @@ class UpdateGate {
   ApplyAll rule_;
   const Targets* targets_ = nullptr;
   bool left_out_ = false, is_open_ = false;
-  bool counts_ = false;  // the step is certain not to be left out
+  // The step is certain not to be left out, and no rule will ask for the loss of its batch again.
+  bool takes_after_step_ = false;
   double scale_ = 1;
   std::vector<SumRange> waiting_gradients_, waiting_after_step_;
   // Of all gradients, where updates wait for their last element or for the last of them:

@@ -133,6 +133,22 @@ TEST_F(UpdateGateTest, ARuleTakesTheOptimizersPlace) {
   EXPECT_EQ(a(1), 0);
 }
 
+// It asks for the loss of the step's batch, which may depend on what the graph gives the variable afterwards.
+TEST_F(UpdateGateTest, ARuleSeesTheVariablesAsTheyWereBeforeTheStep) {
+  UpdateGate gate = this->gate();
+  float seen = -1;
+  gate.set_rule([&](std::span<const std::span<float>>, double) { seen = b(0); });
+  std::vector<float> average{9, 9, 9, 9};
+  gate.begin_step(targets_);
+  gate.open(1);
+  for (const size_t index : {0, 1}) gate.take_gradient(all(index));
+  gate.take_after_step_value({0, 0, average});
+  gate.finish_gradients();
+  EXPECT_EQ(seen, 0);
+  gate.finish_after_step_values();
+  EXPECT_EQ(b(0), 9);
+}
+
 TEST_F(UpdateGateTest, AServersLanesReadCopies) {
   UpdateGate gate = this->gate(1.0, internal::UpdateScheme::kParameterServer);
   const Array copy = scheme_->of_lane(0, "a");
