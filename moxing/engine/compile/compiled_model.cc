@@ -291,6 +291,7 @@ std::unique_ptr<CompiledModel> ModelCompiler::compile(const std::vector<TensorTy
     refuse_after_step_values_of_trained(request.gradients, *model->graph);
   }
   request.fetches = fetches.tensors;
+  if (mode_ == ModeKeys::TRAIN) model->exchanges = exchanges_of(*model->graph, request);
   for (const GradientOutput& gradient : request.gradients)
     model->gradient_variables.push_back(model->graph->spec(gradient.variable).name);
   model->plan = Plan::compile(*model->graph, request, compile_options(), team_);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "moxing/engine/compile/exchanges.h"
 #include "moxing/engine/compile/model_arithmetic.h"
 #include "moxing/hooks/hook.h"
 #include "moxing/model/model_spec.h"
@@ -58,6 +59,7 @@ struct CompiledModel {
   std::map<std::string, size_t, std::less<>> fetch_places;  // of these names
   std::vector<std::string> gradient_variables;              // of the plan's gradients
   std::vector<TensorType> signature;
+  std::vector<Exchange> exchanges;                               // TRAIN
   EvaluatedValues evaluated;                                     // in EVAL
   Tensor trained_loss;                                           // TRAIN
   std::vector<std::unique_ptr<PlanInstance>> forward_instances;  // of each lane; see make_forward_only

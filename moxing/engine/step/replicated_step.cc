@@ -80,6 +80,7 @@ ReplicatedStep::Reductions& ReplicatedStep::reductions_of(CompiledModel& model) 
     throw FailedPrecondition(
         "model_fn built other variables, log_info or update_after_step for a last, smaller batch than for a "
         "full one; replicas that are summed must be alike");
+  if (engine_.placement.replicas_meet) require_equal_exchanges(full_model_->exchanges, model.exchanges);
   return *reductions_.emplace(&model, first).first->second;
 }
 

@@ -110,5 +110,25 @@ TEST_F(SyncBatchNorm, ASumOverReplicasThatNeedNotMeetIsRefused) {
   }
 }
 
+// 22 images in steps of two batches of 4: the last batch has two, and would not take part in the exchange, or
+// with other numbers.
+TEST_F(SyncBatchNorm, SumsThatDependOnTheSizeOfTheBatchAreRefused) {
+  const auto message = [&](const std::function<Tensor(const Tensor&)>& summed) {
+    return message_of<FailedPrecondition>([&] {
+      train(2, {"--sync_batch_norm=true"}, 1, [&](const Inputs& in, ModeKeys mode) -> ModelSpec {
+        ModelSpec spec = network(in, mode);
+        spec.loss = spec.loss + reduce_mean(summed(in[0])) * 0.0f;
+        spec.log_info = {{"loss", spec.loss}};
+        return spec;
+      });
+    });
+  };
+  EXPECT_THAT(message([](const Tensor& x) { return replica_sum(x); }),
+              testing::AllOf(testing::HasSubstr("replica_sum"), testing::HasSubstr("[4, 3, 4, 4]"),
+                             testing::HasSubstr("[2, 3, 4, 4]")));
+  EXPECT_THAT(message([](const Tensor& x) { return x.shape()[0] == 4 ? replica_sum(reduce_mean(x)) : x; }),
+              testing::HasSubstr("sum 5 is of float32[] at layers"));
+}
+
 }  // namespace
 }  // namespace mox
