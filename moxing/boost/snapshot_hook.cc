@@ -56,6 +56,9 @@ class SnapshotHook : public TrainingHook {
     if (run_.empty()) run_ = fmt::format("{:08x}{:08x}", std::random_device()(), std::random_device()());
     refuse_those_of_others();
     boost::delete_snapshots_after(directory_, session.global_step(), link_);
+    if (!session.stop_requested() &&
+        (options_.until_step == 0 || session.global_step() < options_.until_step))
+      refuse_other_variables(session);
   }
 
   void after_run(Session& session, const StepResult&) override {
@@ -106,6 +109,24 @@ class SnapshotHook : public TrainingHook {
             "'{}' is of another run: the snapshots of two runs are not mixed. Delete them, or give this run "
             "another log_dir or snapshots.directory",
             file.path));
+    }
+  }
+
+  // Those that are there and those to come make one basis.
+  void refuse_other_variables(const Session& session) const {
+    const std::vector<std::string> names = session.trained_variable_names();
+    std::vector<Shape> shapes;
+    for (const std::string& name : names) shapes.push_back(session.variable(name).shape());
+    const boost::WeightLayout trained(names, shapes);
+    for (const boost::SnapshotFile& file : boost::list_snapshots(directory_)) {
+      const std::string difference =
+          boost::layout_of_snapshot(SafetensorsReader(file.path)).difference(trained);
+      if (!difference.empty())
+        throw Conflict(fmt::format(
+            "the snapshot '{}' has other variables than this run trains now: {}. A basis is made of snapshots "
+            "of the same ones: train those of before (freeze, var_scopes, parameter groups), or delete the "
+            "snapshots, or give this run another snapshots.directory",
+            file.path, difference));
     }
   }
 

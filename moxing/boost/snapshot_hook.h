@@ -22,7 +22,8 @@ struct SnapshotHookOptions {
 
 // Rank 0 writes them, on the training thread, before a checkpoint of the same step. Snapshots of this run
 // that are of later steps than the one that it goes on from are deleted at its beginning: it makes them
-// again. Those of another run are refused (FailedPrecondition): a basis over both would be of neither.
+// again. Those of another run, or of other variables than this one trains, are refused (FailedPrecondition):
+// a basis over both would be of neither.
 //
 // Throws InvalidArgument for options as above that contradict each other, FailedPrecondition at the beginning
 // of a run without a log_dir and a directory, or if epochs are asked for and their size is not known; IoError

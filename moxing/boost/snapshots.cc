@@ -33,19 +33,6 @@ std::optional<int64_t> step_of(std::string_view name) {
   return step;
 }
 
-WeightLayout layout_of(const SafetensorsReader& file) {
-  std::vector<std::string> names;
-  std::vector<Shape> shapes;
-  for (const SafetensorsReader::Tensor& tensor : file.tensors()) {
-    if (tensor.type.dtype != DType::kFloat32)
-      throw Conflict(fmt::format("the snapshot '{}' has '{}' as {}: weights that are trained are float32",
-                                 file.path(), tensor.name, to_string(tensor.type)));
-    names.push_back(tensor.name);
-    shapes.push_back(tensor.type.shape);
-  }
-  return WeightLayout(std::move(names), shapes);
-}
-
 // Which run has written it; "" if it does not say.
 std::string run_of(const SafetensorsReader& file) {
   const auto run = file.metadata().find("run");
@@ -121,6 +108,19 @@ std::vector<SnapshotFile> list_snapshots(const std::string& directory) {
   return files;
 }
 
+WeightLayout layout_of_snapshot(const SafetensorsReader& file) {
+  std::vector<std::string> names;
+  std::vector<Shape> shapes;
+  for (const SafetensorsReader::Tensor& tensor : file.tensors()) {
+    if (tensor.type.dtype != DType::kFloat32)
+      throw Conflict(fmt::format("the snapshot '{}' has '{}' as {}: weights that are trained are float32",
+                                 file.path(), tensor.name, to_string(tensor.type)));
+    names.push_back(tensor.name);
+    shapes.push_back(tensor.type.shape);
+  }
+  return WeightLayout(std::move(names), shapes);
+}
+
 SnapshotSet::SnapshotSet(const std::string& directory, const WeightLayout& expected, Communicator& ranks,
                          const Workers& workers)
     : layout_(expected) {
@@ -132,7 +132,7 @@ SnapshotSet::SnapshotSet(const std::string& directory, const WeightLayout& expec
                     "snapshots.every_n_epochs, snapshots.every_n_steps or snapshots.every_n_secs",
                     directory));
   for (const SafetensorsReader& file : files_) {
-    const WeightLayout found = layout_of(file);
+    const WeightLayout found = layout_of_snapshot(file);
     if (layout_.columns() == 0) layout_ = found;
     if (const std::string difference = found.difference(layout_); !difference.empty())
       throw Conflict(fmt::format("the snapshot '{}' is of another network{}: {}", file.path(),

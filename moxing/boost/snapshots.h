@@ -43,6 +43,9 @@ void delete_snapshots_after(const std::string& directory, int64_t step, Director
 // Those of `directory` by step; none if there is no such directory. Throws IoError.
 std::vector<SnapshotFile> list_snapshots(const std::string& directory);
 
+// The variables of a snapshot. Throws FailedPrecondition if they are not float32.
+WeightLayout layout_of_snapshot(const SafetensorsReader& file);
+
 // Vectors of one length of which any columns can be read: what a basis is computed from.
 class ColumnSource {
  public:

@@ -215,6 +215,25 @@ TEST_F(SnapshotHookTest, ThoseOfAnotherRunAreRefused) {
   std::filesystem::remove_all(elsewhere);
 }
 
+// A basis needs all of one choice of variables, and would not be found to lack it before stage 2 begins.
+TEST_F(SnapshotHookTest, ARunThatGoesOnWithOtherVariablesIsRefused) {
+  const auto run = [&](int64_t steps, std::vector<std::string> freeze) {
+    RunSpec run = with({.every_n_steps = 2}, steps);
+    run.model_fn = [](const Inputs& in, ModeKeys) -> ModelSpec {
+      return {.loss = get_variable("w", {}, zeros()) + get_variable("v", {}, zeros()) + reduce_mean(in[0])};
+    };
+    run.freeze = std::move(freeze);
+    return run;
+  };
+  run_or_throw(run(4, {"v"}));
+  EXPECT_THAT(message_of_run<FailedPrecondition>(run(8, {})),
+              AllOf(HasSubstr("snapshot-2.safetensors"), HasSubstr("'v' is missing"), HasSubstr("freeze")));
+  EXPECT_THAT(steps(), ElementsAre(2, 4));
+  EXPECT_EQ(run_or_throw(run(4, {})).global_step, 4) << "it writes none";
+  EXPECT_EQ(run_or_throw(run(8, {"v"})).global_step, 8);
+  EXPECT_THAT(steps(), ElementsAre(2, 4, 6, 8));
+}
+
 // Whoever may write to the log_dir could have other snapshots deleted. The user's own word may be a link.
 TEST_F(SnapshotHookTest, ALinkInTheirPlaceIsNotFollowed) {
   const std::string others = fresh_directory("others"), link = log_dir_ + "/snapshots";
