@@ -56,10 +56,10 @@ void UpdateGate::take_after_step_value(const SumRange& range) {
     waiting_after_step_.push_back(range);
     return;
   }
-  const float scale = scale_;
+  const double scale = scale_;  // rounded once: what all replicas agree on is their mean
   Array variable = scheme_.host(targets_->after_step[range.index]);
   std::ranges::transform(range.sum, variable.values<float>().begin() + range.first,
-                         [scale](float value) { return value * scale; });
+                         [scale](float value) { return static_cast<float>(value * scale); });
 }
 
 void UpdateGate::finish_gradients() {

@@ -91,6 +91,19 @@ TEST_F(UpdateGateTest, WhatNeedsAllGradientsWaitsForTheLast) {
   EXPECT_EQ(b(3), -2);
 }
 
+// Seven replicas count steps: what all agree on is their mean, and three and a bit is no third step.
+TEST_F(UpdateGateTest, TheMeanOfEqualAfterStepValuesIsTheValue) {
+  for (const int replicas : {3, 7, 13, 14, 15, 30}) {
+    UpdateGate gate = this->gate();
+    std::vector<float> sums;
+    for (const int step : {3, 5, 7, 11}) sums.push_back(static_cast<float>(replicas * step));
+    gate.begin_step(targets_);
+    gate.open(1.0 / replicas);
+    gate.take_after_step_value({0, 0, sums});
+    EXPECT_EQ((std::vector<float>{b(0), b(1), b(2), b(3)}), (std::vector<float>{3, 5, 7, 11})) << replicas;
+  }
+}
+
 TEST_F(UpdateGateTest, AStepThatIsLeftOutChangesNothing) {
   UpdateGate gate = this->gate(std::string("dynamic"));
   sums_[1] = std::numeric_limits<float>::infinity();
