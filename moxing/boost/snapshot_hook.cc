@@ -14,19 +14,33 @@
 #include "moxing/json/parse_json.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
+#include "runtime/base/function_ref.h"
 #include "runtime/base/log.h"
 
 namespace mox {
 namespace {
 
+// Of so many steps the passes that they have completed.
+using CompletedPasses = FunctionRef<int64_t(int64_t steps)>;
+
 // Whether a snapshot follows step `step`, where the clock has no say.
-bool is_due(const SnapshotHookOptions& options, int64_t step, double steps_per_epoch) {
+bool is_due(const SnapshotHookOptions& options, int64_t step, CompletedPasses passes) {
   if (options.until_step > 0 && step > options.until_step) return false;
-  const auto passes = [&](int64_t steps) { return completed_epochs(steps, steps_per_epoch); };
   if (options.from_epoch > 0 && passes(step) < options.from_epoch) return false;
   if (options.every_n_secs > 0) return true;
   if (options.every_n_steps > 0) return step % options.every_n_steps == 0;
   return passes(step) / options.every_n_epochs > passes(step - 1) / options.every_n_epochs;
+}
+
+// How many a run has on disk after `steps` steps, where the clock has no say.
+int64_t count_due(const SnapshotHookOptions& options, int64_t steps, CompletedPasses passes) {
+  int64_t count = 0;
+  for (int64_t step = 1; step <= steps; ++step) count += is_due(options, step, passes);
+  return options.keep > 0 ? std::min(count, options.keep) : count;
+}
+
+auto passes_of(const Session& session) {
+  return [&session](int64_t steps) { return completed_epochs(session.passes(steps)); };
 }
 
 class SnapshotHook : public TrainingHook {
@@ -62,7 +76,7 @@ class SnapshotHook : public TrainingHook {
   }
 
   void after_run(Session& session, const StepResult&) override {
-    if (rank() != 0 || !is_due(options_, session.global_step(), session.steps_per_epoch())) return;
+    if (rank() != 0 || !is_due(options_, session.global_step(), passes_of(session))) return;
     if (options_.every_n_secs > 0 && !clock_.is_due(session)) return;
     std::vector<NamedArray> variables;
     for (const std::string& name : session.trained_variable_names())
@@ -79,8 +93,8 @@ class SnapshotHook : public TrainingHook {
   }
 
   void end(Session& session) override {
-    if (rank() != 0 || session.failed() ||
-        count_snapshots(options_, session.global_step(), session.steps_per_epoch()) != 0)
+    if (rank() != 0 || session.failed() || options_.every_n_secs > 0 ||
+        count_due(options_, session.global_step(), passes_of(session)) != 0)
       return;
     log_warning(fmt::format(
         "no snapshot was written: the run ended at step {}, before the first that is due{}",
@@ -154,9 +168,7 @@ std::shared_ptr<Hook> snapshot_hook(const SnapshotHookOptions& options) {
 
 int64_t count_snapshots(const SnapshotHookOptions& options, int64_t steps, double steps_per_epoch) {
   if (options.every_n_secs > 0) return -1;
-  int64_t count = 0;
-  for (int64_t step = 1; step <= steps; ++step) count += is_due(options, step, steps_per_epoch);
-  return options.keep > 0 ? std::min(count, options.keep) : count;
+  return count_due(options, steps, [=](int64_t done) { return completed_epochs(done, steps_per_epoch); });
 }
 
 }  // namespace mox

@@ -74,7 +74,7 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
     if (start.steps_per_epoch <= 0)
       throw Conflict(
           "dim_reduce.from_epoch is set, but the size of an epoch of input_fn's data is not known");
-    first_step_ = std::max(start.global_step, steps_of_stage_one(options_.from_epoch, start.steps_per_epoch));
+    first_step_ = std::max(start.global_step, start.last_step_of_stage_one);
   } else if (!start.has_weights) {
     throw Conflict(
         "stage 2 of dimension-reduced training begins with trained weights: give the last checkpoint of "
@@ -90,7 +90,8 @@ void StageTwo::prepare(WeightLayout layout, const Start& start) {
   const int64_t needed = options_.n_components + 1;
   if (options_.weight_load_dir.empty()) {
     // Better here than after stage 1, if that is known.
-    const int64_t expected = count_snapshots(*place_.snapshots, first_step_, start.steps_per_epoch);
+    const int64_t expected =
+        start.steps_are_alike ? count_snapshots(*place_.snapshots, first_step_, start.steps_per_epoch) : -1;
     if (expected >= 0 && expected < needed)
       throw Conflict(fmt::format(
           "stage 1 will have written {} snapshots when it ends after step {}, and {} components need at "

@@ -40,9 +40,11 @@ class StageTwo {
     std::string path;
   };
   struct Start {
-    int64_t global_step = 0;     // from which the run goes on
-    double steps_per_epoch = 0;  // 0: not known
-    bool has_weights = false;    // that were trained: from a checkpoint
+    int64_t global_step = 0;             // from which the run goes on
+    double steps_per_epoch = 0;          // 0: not known
+    int64_t last_step_of_stage_one = 0;  // with which from_epoch passes end, if that is known
+    bool steps_are_alike = true;         // those of earlier starts took as many samples each
+    bool has_weights = false;            // that were trained: from a checkpoint
     std::optional<Kept> kept;
     // The run that wrote snapshots up to these weights, as snapshots name it, and the checkpoint that says
     // so;
@@ -53,10 +55,6 @@ class StageTwo {
   // snapshots when it begins; DataError for a damaged state.
   void prepare(WeightLayout layout, const Start& start);
 
-  // The last step of `from_epoch` passes.
-  static int64_t steps_of_stage_one(int64_t from_epoch, double steps_per_epoch) {
-    return static_cast<int64_t>(std::ceil(static_cast<double>(from_epoch) * steps_per_epoch - 1e-9));
-  }
   int64_t first_step() const { return first_step_; }  // the global step with which stage 2 begins
   bool has_begun() const { return method_.has_value(); }
   bool is_due(int64_t global_step) const { return !has_begun() && global_step >= first_step_; }

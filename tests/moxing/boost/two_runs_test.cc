@@ -60,6 +60,32 @@ TEST_F(TwoRuns, ARunFromACheckpointWithSnapshotsOfItsOwnIsNotWarned) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("are not those of the run")));
 }
 
+// 10 samples: 7 steps of two, then steps of four. The second pass ends within step 9, the third with step 11.
+TEST_F(SmallRun, PassesAreThoseOverTheSamplesThatWereTaken) {
+  const auto train = [&](const std::string& replicas, int64_t steps) {
+    const ScopedConfiguration configured(
+        {"--threads=1", "--log_level=error", "--allow_inexact", "--logical_replicas=" + replicas});
+    RunSpec run = spec();
+    run.max_number_of_steps = steps;
+    run.snapshots = SnapshotHookOptions{.every_n_epochs = 1};
+    run.boost = BoostOptions{.dim_reduce = true};
+    run.dim_reduce = DimReduceOptions{.from_epoch = 3, .n_components = 1};
+    testing::internal::CaptureStdout();
+    run_or_throw(run);
+    std::vector<std::string> files;
+    for (const auto& file : std::filesystem::directory_iterator(log_dir_ + "/snapshots"))
+      files.push_back(file.path().filename());
+    EXPECT_THAT(files, testing::IsSubsetOf(
+                           {"snapshot-5.safetensors", "snapshot-9.safetensors", "snapshot-11.safetensors"}));
+    return testing::internal::GetCapturedStdout();
+  };
+  train("1", 7);
+  EXPECT_THAT(train("2", 10), HasSubstr("it begins after step 11"));
+  train("2", 13);
+  EXPECT_THAT(load_checkpoint(log_dir_).state.at("stage_two"), HasSubstr("\"first_step\":11"));
+  train("1", 16);  // whose steps would reach the third pass at step 18
+}
+
 // JSON, in which the rows of the table are kept, has no such numbers.
 TEST_F(TwoRuns, AMetricThatIsNotFiniteDoesNotKeepARunFromGoingOn) {
   const auto printed = [&](int64_t steps) {

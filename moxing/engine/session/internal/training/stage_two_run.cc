@@ -53,13 +53,15 @@ StageTwoRun::StageTwoRun(Start& start, Communicator& ranks) {
       *settings.dim_reduce, boost::StageTwo::Place{settings.places.log_dir, settings.snapshots}, ranks);
 }
 
-void StageTwoRun::prepare(const CompiledModel& model, Start& start, double steps_per_epoch) {
+void StageTwoRun::prepare(const CompiledModel& model, Start& start, const TrainingData& data) {
   if (!stage_) return;
   std::vector<Shape> shapes;
   for (const std::string& name : model.gradient_variables) shapes.push_back(start.store.get(name).shape());
   stage_->prepare(boost::WeightLayout(model.gradient_variables, shapes),
                   {.global_step = start.restored.global_step,
-                   .steps_per_epoch = steps_per_epoch,
+                   .steps_per_epoch = data.steps_per_epoch(),
+                   .last_step_of_stage_one = data.step_of_passes(start.settings.dim_reduce->from_epoch),
+                   .steps_are_alike = data.are_steps_alike(),
                    .has_weights = start.point.kind != StartingPoint::Kind::kInitial,
                    .kept = std::exchange(kept_, std::nullopt),
                    .run = snapshots_run_,

@@ -8,6 +8,7 @@
 
 #include "moxing/boost/stage_two.h"
 #include "moxing/engine/session/internal/start.h"
+#include "moxing/engine/session/internal/training/training_data.h"
 #include "moxing/engine/step/boost_rule.h"
 #include "moxing/engine/step/replicated_step.h"
 
@@ -23,7 +24,7 @@ class StageTwoRun {
   boost::StageTwo* stage() const { return stage_.get(); }
 
   // Of a model whose variables are there. Throws what StageTwo::prepare throws.
-  void prepare(const CompiledModel& model, Start& start, double steps_per_epoch);
+  void prepare(const CompiledModel& model, Start& start, const TrainingData& data);
   // Before the step that follows `global_step`: begins the stage if it is due.
   void begin_if_due(int64_t global_step, const RunSettings& settings, const StepEngine& engine,
                     ReplicatedStep& step);

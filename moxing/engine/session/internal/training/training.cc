@@ -113,7 +113,7 @@ void prepare(Training& training, CompiledModel& model) {
                                                    bucket_options(settings, start.placement),
                                                    takes_gradients_in_parts(training));
   training.step->prepare(model);
-  training.stage_two->prepare(model, start, training.data->steps_per_epoch());
+  training.stage_two->prepare(model, start, *training.data);
   if (start.saves())
     training.writer = std::make_unique<CheckpointWriter>(
         settings.places.log_dir, CheckpointRetention{.keep_last = settings.keep_checkpoints,

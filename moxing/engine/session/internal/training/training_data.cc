@@ -65,6 +65,14 @@ double TrainingData::passes(int64_t step) const {
   return (elements_at_start_ + since) / epoch_;
 }
 
+int64_t TrainingData::step_of_passes(int64_t passes) const {
+  constexpr double kRounding = 1e-9;
+  const auto whole = [](double steps) { return static_cast<int64_t>(std::ceil(steps - kRounding)); };
+  if (are_steps_alike_) return whole(static_cast<double>(passes) * steps_per_epoch_);
+  const double left = static_cast<double>(passes) * epoch_ - elements_at_start_;
+  return first_step_ + std::max<int64_t>(0, whole(left / step_elements_));
+}
+
 double TrainingData::steps_per_epoch_until(int64_t step) const {
   const double taken = passes(step);
   if (are_steps_alike_ || taken <= 0) return steps_per_epoch_;

@@ -27,6 +27,11 @@ class TrainingData {
   // Passes over the data that the steps up to the global step `step`, of this start, have taken; those of
   // earlier starts may have taken another number of samples each (allow_inexact). 0: not known.
   double passes(int64_t step) const;
+  // The step with which so many passes end, those of earlier starts counted as they were; of data whose
+  // epoch has a known size.
+  int64_t step_of_passes(int64_t passes) const;
+  // Whether the steps of earlier starts took as many samples each as those of this one.
+  bool are_steps_alike() const { return are_steps_alike_; }
   // What makes `step` so many passes: what a schedule in epochs is given for it.
   double steps_per_epoch_until(int64_t step) const;
   int64_t last_step() const { return last_step_; }  // the run's; 0: without a limit

@@ -54,8 +54,7 @@ void TrainingSession::complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) 
   if (settings.snapshots) {
     SnapshotHookOptions options = *settings.snapshots;
     if (settings.dim_reduce)  // those of stage 1
-      options.until_step =
-          boost::StageTwo::steps_of_stage_one(settings.dim_reduce->from_epoch, steps_per_epoch());
+      options.until_step = training_.data->step_of_passes(settings.dim_reduce->from_epoch);
     if (!settings.dim_reduce || options.until_step > 0) hooks.push_back(snapshot_hook(options));
   }
   if (boost::StageTwo* stage = training_.stage_two->stage())
