@@ -53,7 +53,10 @@ class PartsOfGraph {
 
   Part of(const Tensor& tensor) const {
     const Part part = parts_[tensor.node()->id];
-    return part == Part::kRows && !has_rows(tensor.shape()) ? Part::kMixed : part;
+    if (part != Part::kRows) return part;
+    // Of a normalisation in training the mean and the variance are of the batch.
+    const bool is_of_batch = tensor.index() > 0 && tensor.node()->op->name == "batch_norm";
+    return is_of_batch || !has_rows(tensor.shape()) ? Part::kMixed : part;
   }
 
   SumDivisor sum_divisor(const Tensor& tensor) const { return sum_divisors_[tensor.node()->id] / samples_; }
@@ -87,17 +90,12 @@ class PartsOfGraph {
       return op == "reduce_mean" ? Part::kMean : op == "reduce_sum" ? Part::kSum : Part::kMixed;
     }
     if (op == "accuracy") return Part::kMean;
-    if (op == "transpose" && node.attributes.get<std::vector<int64_t>>("permutation")[0] != 0)
-      return Part::kMixed;
-    if (op == "gather" && of(first) == Part::kRows && node.attributes.get<int64_t>("axis") == 0)
-      return Part::kMixed;
-    // Over the last axis, which is that of the samples.
-    if (is_one_of(op, {"softmax", "log_softmax", "top_k", "argmax"}) && first.shape().rank() < 2)
-      return Part::kMixed;
+    if (op == "bias_add_gradient" || (op == "sum_to" && sums_rows(node))) return Part::kSum;
+    if (joins_samples(node)) return Part::kMixed;
     // Products of one batch axis with another, as attention makes them, take each sample by itself.
     if (is_one_of(op, {"matmul", "matmul_bias"}) && node.outputs[0].shape.rank() > 2)
       return rows_have_rank(node, node.outputs[0].shape.rank()) ? Part::kRows : Part::kMixed;
-    if (is_one_of(op, {"matmul", "matmul_bias", "conv2d"}) &&
+    if (is_one_of(op, {"matmul", "matmul_bias", "conv2d", "conv2d_transpose"}) &&
         (inputs_of_rows > 1 || of(first) != Part::kRows))
       return Part::kMixed;
     if (node.outputs.size() == 1 && node.inputs.size() > 1 && !is_one_of(op, {"gather", "embedding_lookup"}))
@@ -105,6 +103,33 @@ class PartsOfGraph {
         if (of(input) == Part::kRows && broadcasts(input.shape(), node.outputs[0].shape, op))
           return Part::kMixed;
     return Part::kRows;
+  }
+
+  // Whether an op over rows works along the axis of the samples, or leaves their order: its result may have
+  // as many rows as there are samples, or a multiple of that, by chance (classes, that are segments).
+  bool joins_samples(const Node& node) const {
+    const std::string_view op = node.op->name;
+    const Shape &x = node.inputs[0].shape(), &result = node.outputs[0].shape;
+    const auto is_along_first_axis = [&] {
+      return x.normalized_axis(node.attributes.get<int64_t>("axis")) == 0;
+    };
+    if (is_one_of(op, {"softmax", "log_softmax", "argmax"})) return is_along_first_axis();
+    if (is_one_of(op, {"top_k", "take_along_last_axis", "scatter_along_last_axis"})) return x.rank() < 2;
+    if (op == "gather") {
+      const bool has_rows_of_indices = of(node.inputs[1]) == Part::kRows;
+      return of(node.inputs[0]) == Part::kRows ? has_rows_of_indices || is_along_first_axis()
+                                               : !is_along_first_axis();
+    }
+    if (op == "unsorted_segment_sum") return is_along_first_axis() || of(node.inputs[1]) == Part::kRows;
+    if (op == "transpose") return node.attributes.get<std::vector<int64_t>>("permutation")[0] != 0;
+    if (op == "matmul" && x.rank() == 2) return node.attributes.get<bool>("transpose_a");
+    if (op == "pad") return result[0] != x[0];
+    return op == "broadcast_to" && (result.rank() != x.rank() || result[0] != x[0]);
+  }
+
+  static bool sums_rows(const Node& node) {
+    const Shape &x = node.inputs[0].shape(), &result = node.outputs[0].shape;
+    return result.rank() < x.rank() || result[0] != x[0];
   }
 
   bool rows_have_rank(const Node& node, int rank) const {

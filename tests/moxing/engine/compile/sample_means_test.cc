@@ -108,6 +108,56 @@ TEST(SampleMeans, WhatIsNone) {
   }));
 }
 
+// Their results have as many rows as there are samples, or a multiple of that, and none of them is a
+// sample's.
+TEST(SampleMeans, WhatWorksAlongTheSamples) {
+  using In = std::span<const Tensor>;
+  constexpr int64_t kClasses = 2 * kSamples;
+  const auto sums_of_classes = [](const Tensor& x, In in) {
+    return unsorted_segment_sum(x, in[1], kClasses);
+  };
+  EXPECT_FALSE(is_mean([&](In in) {
+    return reduce_mean(sums_of_classes(in[2], in) / maximum(sums_of_classes(ones_like(in[2]), in), 1.0f));
+  })) << "balanced accuracy";
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(square(scatter_along_last_axis(in[2], in[1], 12))); }));
+  EXPECT_FALSE(is_mean(
+      [](In in) { return reduce_mean(take_along_last_axis(in[2], fill({kSamples}, 0, DType::kInt32))); }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(square(softmax(in[0], 0))); }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(log_softmax(in[0], -2)); }));
+  EXPECT_FALSE(is_mean([](In in) {
+    return reduce_mean(cast(argmax(concat({in[0], in[0], in[0]}, 1), 0), DType::kFloat32));
+  }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(gather(in[0], in[1], 1)); })) << "all pairs";
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(gather(fill({12, 4}, 1), in[1], 1)); }));
+  EXPECT_FALSE(is_mean([](In in) { return reduce_mean(gather(in[0], fill({6}, 0, DType::kInt32), -2)); }));
+  EXPECT_FALSE(is_mean([](In in) {
+    return reduce_mean(abs(broadcast_to(in[2], {kSamples, kSamples}) - expand_dims(in[2], 1)));
+  })) << "all pairs";
+  EXPECT_FALSE(is_mean([](In in) {
+    const Tensor columns = concat({in[0], in[0], in[0]}, 1);
+    return reduce_mean(square(matmul(columns, fill({kSamples, 2}, 1), {.transpose_a = true})));
+  }));
+  EXPECT_FALSE(is_mean([](In in) {
+    const Tensor before = slice(pad(in[2], {{kSamples, 0}}), {kSamples - 1}, {kSamples});
+    return reduce_mean(square(in[2] - before));
+  })) << "each sample beside the one before it";
+  EXPECT_FALSE(is_mean([](In in) {
+    const Tensor columns = concat({in[0], in[0], in[0]}, 1);
+    return reduce_mean(sqrt(batch_norm(columns, fill({12}, 1), fill({12}, 0)).variance));
+  }));
+  EXPECT_FALSE(is_mean([](In in) {
+    return reduce_mean(square(sum_to(concat({in[0], in[0], in[0]}, 1), {12})));
+  }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(softmax(in[0], 1)); }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(gather(in[0], fill({3}, 0, DType::kInt32), 1)); }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(gather(fill({12, 4}, 1), in[1])); }));
+  EXPECT_TRUE(is_mean([](In in) {
+    return reduce_mean(square(unsorted_segment_sum(in[0], fill({4}, 0, DType::kInt32), 2, 1)));
+  }));
+  EXPECT_TRUE(is_mean([](In in) { return reduce_mean(take_along_last_axis(in[0], expand_dims(in[1], 1))); }));
+  EXPECT_TRUE(is_mean([](In in) { return sum_to(in[0], {}) / static_cast<float>(kSamples); }));
+}
+
 // The name of the first op that puts each sample beside all others.
 std::string pairs_of(const std::function<void(const Tensor& row, const Tensor& column)>& make,
                      int64_t samples = kSamples) {
