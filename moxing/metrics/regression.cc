@@ -84,7 +84,9 @@ Metric root_mean_squared_error(const Tensor& predictions, const Tensor& labels, 
 Metric r2(const Tensor& predictions, const Tensor& labels, const ErrorOptions& options,
           SourceLocation where) {
   Metric metric = error_metric("r2", predictions, labels, options, Direction::kLargerIsBetter, where);
-  const size_t elements = predictions.shape().elements() / predictions.shape()[0];
+  // Of a sample, also where there is none.
+  size_t elements = 1;
+  for (int axis = 1; axis < predictions.shape().rank(); ++axis) elements *= predictions.shape()[axis];
   metric.add = [](const Sample& sample, State& state) {
     const auto p = sample.values[0], y = sample.values[1];
     state.sum(0).add(sample.weight);

@@ -110,6 +110,14 @@ TEST(Metrics, VarianceOfEqualLabels) {
   EXPECT_EQ(number_over(floats({3}, {0.1F, 0.2F, 0.1F}), labels, r_squared), 0);
 }
 
+TEST(Metrics, OfNoSamplesAreNotANumber) {
+  for (const auto& make :
+       {MakeOfTwo([](const Tensor&p, const Tensor&y) { return r2(p, y); }),
+        MakeOfTwo([](const Tensor&p, const Tensor&y) { return mean_absolute_error(p, y); }),
+        MakeOfTwo([](const Tensor&p, const Tensor&y) { return root_mean_squared_error(p, y); })})
+    EXPECT_TRUE(std::isnan(number_over(floats({0, 2}, {}), floats({0, 2}, {}), make)));
+}
+
 TEST(Metrics, RefuseShapesThatDoNotFit) {
   const auto of_accuracy = [](const Tensor& s, const Tensor& y) { return accuracy(s, y); };
   EXPECT_THAT(refusal_over(floats({2, 3}, std::vector<float>(6)), integers({0, 1, 2}), of_accuracy),
