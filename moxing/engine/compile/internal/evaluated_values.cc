@@ -9,6 +9,7 @@
 
 #include "moxing/engine/compile/internal/sample_means.h"
 #include "moxing/hooks/metric_names.h"
+#include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
 
 namespace mox::internal {
@@ -28,6 +29,23 @@ std::vector<std::pair<std::string, Tensor>> plain_values(const ModelSpec& spec) 
   for (const auto& [name, tensor] : spec.log_info)
     if (!metrics.contains(name)) values.emplace_back(name, tensor);
   return values;
+}
+
+// Two numbers of one name would be one in metrics.jsonl and results.json, and who follows it could not tell
+// which. Of a metric whose parts are not known the evaluation finds out.
+void require_names_apart(const EvaluatedValues& values, const metrics::NamedMetrics& metrics) {
+  std::set<std::string> names;
+  for (const EvaluatedValues::Mean& mean : values.means) names.insert(mean.name);
+  for (const auto& [name, metric] : metrics)
+    for (const std::string& part : metric.parts.value_or(std::vector<std::string>())) {
+      const std::string number = part.empty() ? name : name + "/" + part;
+      if (!names.insert(number).second)
+        throw InvalidArgument(
+            fmt::format("the metric '{}' gives a number '{}' to evaluations, which have another one of that "
+                        "name, in log_info, of another metric or of another class of class_names; choose "
+                        "another name",
+                        name, number));
+    }
 }
 
 }  // namespace
@@ -59,6 +77,7 @@ EvaluatedValues evaluated_values(const CompiledModel& model) {
     if (metric.weights.defined()) measure.weights = model.fetch_index(weights_name(name));
     values.measures.push_back(std::move(measure));
   }
+  require_names_apart(values, model.spec.metrics);
   return values;
 }
 

@@ -150,8 +150,15 @@ void EvaluationState::add_measures(Evaluation& evaluation) {
     const auto& [name, metric] = metrics_[m];
     if (all.samples() == 0) evaluation.without_weight.push_back(name);
     metrics::Result result = metrics::result_of(metric, all);
-    for (const auto& [part, number] : result.numbers)
-      evaluation.numbers.emplace_back(number_name(name, part), number);
+    for (const auto& [part, number] : result.numbers) {
+      const std::string number_of = number_name(name, part);
+      if (std::ranges::find(evaluation.numbers, number_of, &Metrics::value_type::first) !=
+          evaluation.numbers.end())
+        throw InvalidArgument(fmt::format(
+            "the metric '{}' has given a number '{}', which is the name of another one of this evaluation",
+            name, number_of));
+      evaluation.numbers.emplace_back(number_of, number);
+    }
     if (!result.table.rows.empty()) evaluation.tables.emplace_back(name, std::move(result.table));
   }
 }

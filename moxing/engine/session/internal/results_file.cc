@@ -19,9 +19,14 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+// Of rows of one name, as lists of labels have them, each is kept: "crane", "crane (2)".
 OrderedJson json_of(const metrics::Table& table) {
   OrderedJson rows = OrderedJson::object();
-  for (const auto& [name, numbers] : table.rows) rows[name] = numbers;
+  for (const auto& [name, numbers] : table.rows) {
+    std::string title = name;
+    for (int number = 2; rows.contains(title); ++number) title = fmt::format("{} ({})", name, number);
+    rows[title] = numbers;
+  }
   return {{"columns", table.columns}, {"rows", std::move(rows)}};
 }
 

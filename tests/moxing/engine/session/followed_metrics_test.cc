@@ -1,9 +1,12 @@
-// What is followed over evaluations and given by none of them.
+// What is followed over evaluations and given by none of them, or by two names that are one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "moxing/metrics/metrics.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox {
@@ -73,6 +76,57 @@ TEST_F(FollowedMetrics, OneThatTheFirstEvaluationDoesNotGiveLosesNoStep) {
               AllOf(HasSubstr("'own/b'"), HasSubstr("own/a"), HasSubstr("follow one of these")));
   EXPECT_EQ(steps_, 10);
   EXPECT_EQ(load_checkpoint(log_dir_).global_step, 10);
+}
+
+metrics::Metric metric_of(const Tensor& values, const std::vector<std::string>& parts, bool tells) {
+  metrics::Metric metric{.inputs = {values}, .add = [](const metrics::Sample&, metrics::State&) {}};
+  metric.result = [parts](const metrics::State&) {
+    std::vector<std::pair<std::string, double>> numbers;
+    for (const std::string& part : parts) numbers.emplace_back(part, 0.5);
+    return metrics::Result(std::move(numbers));
+  };
+  if (tells) metric.parts = parts;
+  return metric;
+}
+
+// One of them would be lost in metrics.jsonl and results.json, and the best be that of both.
+TEST_F(FollowedMetrics, TwoNumbersOfOneNameAreRefused) {
+  for (const bool tells : {true, false}) {
+    const auto two = [&](const Tensor& p, const Tensor&) -> metrics::NamedMetrics {
+      return {{"f1", metric_of(p, {"", "crane"}, tells)}, {"f1/crane", metric_of(p, {""}, tells)}};
+    };
+    EXPECT_THAT(message_of_run<InvalidArgument>(following("loss", two)), HasSubstr("'f1/crane'"));
+    EXPECT_EQ(steps_, tells ? 0 : 10);
+    const auto twins = [&](const Tensor& p, const Tensor&) -> metrics::NamedMetrics {
+      return {{"f1", metric_of(p, {"crane", "crane"}, tells)}};
+    };
+    EXPECT_THAT(message_of_run<InvalidArgument>(following("loss", twins)), HasSubstr("'f1/crane'"));
+    const auto none = [](const Tensor&, const Tensor&) { return metrics::NamedMetrics(); };
+    auto s = following("loss", none);
+    s.model_fn = [&, of_metrics = s.model_fn](const Inputs& in, ModeKeys mode) {
+      ModelSpec model = of_metrics(in, mode);
+      model.log_info.emplace_back("f1/crane", reduce_mean(in[0]));
+      model.metrics = {{"f1", metric_of(in[0], {"crane"}, tells)}};
+      return model;
+    };
+    EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("'f1/crane'"));
+    fresh_directory("small_run");
+    steps_ = 0;
+  }
+}
+
+// As ImageNet's labels have cranes of two kinds.
+TEST_F(FollowedMetrics, TablesKeepAllRowsOfOneName) {
+  auto s = following("loss", [](const Tensor& p, const Tensor& y) -> metrics::NamedMetrics {
+    return {{"confusion", metrics::confusion_matrix(p, y, {.class_names = {"crane", "crane"}})}};
+  });
+  run_or_throw(s);
+  s.run_mode = ModeKeys::EVAL;
+  run_or_throw(s);
+  const auto results = nlohmann::json::parse(read_file(log_dir_ + "/results.json"));
+  const auto& rows = results["eval"]["tables"]["confusion"]["rows"];
+  EXPECT_EQ(rows.size(), 2U);
+  EXPECT_TRUE(rows.contains("crane") && rows.contains("crane (2)"));
 }
 
 }  // namespace
