@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "moxing/hooks/evaluation_data.h"
 #include "moxing/job/forecast.h"
 #include "moxing/model/penalised_variables.h"
 #include "runtime/base/error.h"
@@ -78,6 +79,27 @@ void warn_of_two_decays(const Training& training, const CompiledModel& model) {
       optimizer.name() == "adamw" ? ". Of adamw, the optimizer's is the decoupled one" : ""));
 }
 
+// A plateau that is over, and a learning rate that is given anew, look as if they were all.
+void mention_lowered_rate(const Training& training) {
+  const Start& start = training.start;
+  const double multiplier = start.restored.learning_rate_multiplier;
+  if (!start.is_continued() || multiplier == 1 || training.ranks.rank() != 0) return;
+  const std::string text = fmt::format(
+      "the learning rate is multiplied by {:g}, to which a plateau or a hook had come at global step {}",
+      multiplier, start.restored.global_step);
+  const bool goes_on =
+      start.settings.selection.plateau || std::ranges::any_of(training.spec.hooks, [](const auto& hook) {
+        return hook->name().starts_with(kPlateauName);
+      });
+  if (goes_on)
+    log_info(text);
+  else
+    log_warning(
+        fmt::format("{}; plateau.metric is not set now, and that stays so. To be without it train on with "
+                    "--checkpoint_path={} in another log_dir, or give a higher optimizer.learning_rate",
+                    text, start.point.path));
+}
+
 // Of a run that has a stage 2.
 void mention_idle_settings_of(const boost::StageTwo& stage, const Training& training) {
   const RunSettings& settings = training.start.settings;
@@ -136,6 +158,7 @@ void describe_training(const Training& training, const CompiledModel& model) {
   log_info(fmt::format("optimizer {}; {} threads; {} instructions in the plan; {}",
                        training.scheme->updater().optimizer().description(), training.team.size(),
                        model.plan->statistics().instructions, describe_memory(training, model)));
+  mention_lowered_rate(training);
   mention_threads(training, model);
   warn_of_two_decays(training, model);
 }
