@@ -17,6 +17,7 @@
 #include "ops/ops.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/nearest_name.h"
 #include "runtime/refusals/out_of_memory.h"
 
 namespace mox::internal {
@@ -87,6 +88,19 @@ bool is_in_one_of(const std::vector<std::string>& scopes, std::string_view name)
          std::ranges::any_of(scopes, [&](const std::string& scope) { return is_in_scope(name, scope); });
 }
 
+// One that holds nothing to train is a slip of the pen: what it means would stay as it is, without a word.
+void require_members_of_scopes(const std::vector<std::string>& scopes, const Graph& graph) {
+  std::vector<std::string> trainable;
+  for (const Tensor& variable : graph.variables())
+    if (graph.spec(variable).trainable) trainable.push_back(graph.spec(variable).name);
+  for (const std::string& scope : scopes)
+    if (std::ranges::none_of(trainable, [&](const std::string& name) { return is_in_scope(name, scope); }))
+      throw InvalidArgument(
+          fmt::format("var_scopes has '{}', and none of the {} trainable variables ({}) is in that scope; "
+                      "correct or remove it",
+                      scope, trainable.size(), first_names(trainable)));
+}
+
 std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph, const ModelSpec& spec,
                                          const TrainingFacts& training) {
   std::vector<Tensor> targets;
@@ -97,6 +111,7 @@ std::vector<GradientOutput> gradients_of(const Tensor& loss, const Graph& graph,
         trainable.emplace_back(declared.name, declared.type.shape);
     training.check_trainable(trainable);
   }
+  require_members_of_scopes(spec.var_scopes, graph);
   for (const Tensor& variable : graph.variables()) {
     const VariableSpec& declared = graph.spec(variable);
     if (declared.trainable && is_in_one_of(spec.var_scopes, declared.name) &&

@@ -52,6 +52,18 @@ TEST_F(FrozenRun, MovingAveragesOutsideOfVarScopesStay) {
   EXPECT_NE(moving_mean_after({"head"}, {}, {"--frozen_batch_norm=training"}), 0);
 }
 
+// Else the variables that it means would stay as they are, without a word.
+TEST_F(FrozenRun, AScopeOfNoTrainableVariableIsRefused) {
+  auto s = spec();
+  s.model_fn = [](const Inputs& in, ModeKeys mode) { return network(in, mode, {"head", "bakcbone"}); };
+  EXPECT_THAT(message_of_run<InvalidArgument>(s),
+              AllOf(HasSubstr("var_scopes has 'bakcbone'"), HasSubstr("backbone/fc/kernel")));
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    return network(in, mode, {"head", "backbone/bn/moving_mean"});
+  };
+  EXPECT_THAT(message_of_run<InvalidArgument>(s), HasSubstr("of the 6 trainable variables"));
+}
+
 TEST_F(FrozenRun, ALearningRateTimesZeroIsFrozenToo) {
   EXPECT_EQ(moving_mean_after({}, {frozen_backbone()}), 0);
   EXPECT_EQ(saved("backbone/bn/moving_variance").values<float>()[0], 1);
