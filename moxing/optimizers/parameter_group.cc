@@ -21,14 +21,42 @@ void require_not_negative(const std::string& what, const char* field, double val
     throw InvalidArgument(fmt::format("{}: {} must be a finite number >= 0, got {}", what, field, value));
 }
 
-[[noreturn]] void refuse_empty(const std::string& what, std::span<const TrainableVariable> variables) {
+std::string first_variables(std::span<const TrainableVariable> variables) {
   constexpr size_t kShown = 5;
   std::string names;
   for (size_t i = 0; i < std::min(kShown, variables.size()); ++i)
     names += (i == 0 ? "" : ", ") + variables[i].name;
-  throw InvalidArgument(fmt::format(
-      "{} matches none of the {} trainable variables ({}{}), so it would do nothing; correct or remove it",
-      what, variables.size(), names, variables.size() > kShown ? ", ..." : ""));
+  return variables.size() > kShown ? names + ", ..." : names;
+}
+
+// One of several, of which the first that takes a variable decides.
+struct Rule {
+  std::string what;  // for messages
+  std::function<bool(const TrainableVariable&)> takes;
+  bool may_be_idle = false;
+};
+
+// Each is to decide about one variable at least.
+void require_members_of_each(const std::vector<Rule>& rules, std::span<const TrainableVariable> variables) {
+  const auto decides = [&](const Rule& rule, const TrainableVariable& variable) {
+    return &*std::ranges::find_if(rules, [&](const Rule& any) { return any.takes(variable); }) == &rule;
+  };
+  for (const Rule& rule : rules) {
+    if (rule.may_be_idle) continue;
+    const auto member = std::ranges::find_if(variables, rule.takes);
+    if (member == variables.end())
+      throw InvalidArgument(fmt::format(
+          "{} matches none of the {} trainable variables ({}), so it would do nothing; correct or remove it",
+          rule.what, variables.size(), first_variables(variables)));
+    if (std::ranges::any_of(
+            variables, [&](const auto& variable) { return rule.takes(variable) && decides(rule, variable); }))
+      continue;
+    const auto before = std::ranges::find_if(rules, [&](const Rule& any) { return any.takes(*member); });
+    throw InvalidArgument(fmt::format(
+        "{} would do nothing: of those that match a variable the first decides, and {}, which comes "
+        "before, has '{}' and all others that it matches; put it first, or remove it",
+        rule.what, before->what, member->name));
+  }
 }
 
 }  // namespace
@@ -105,13 +133,16 @@ void validate_parameter_overrides(const std::vector<ParameterOverride>& override
 void require_members(const std::vector<ParameterGroup>& groups,
                      const std::vector<ParameterOverride>& overrides,
                      std::span<const TrainableVariable> variables) {
+  std::vector<Rule> of_groups, of_overrides;
   for (const ParameterGroup& group : groups)
-    if (!group.may_be_empty &&
-        std::ranges::none_of(variables, [&](const auto& v) { return group.matches(v.name, v.shape); }))
-      refuse_empty(fmt::format("the parameter group \"{}\"", group.name), variables);
+    of_groups.push_back({fmt::format("the parameter group \"{}\"", group.name),
+                         [&](const TrainableVariable& v) { return group.matches(v.name, v.shape); },
+                         group.may_be_empty});
   for (const ParameterOverride& override : overrides)
-    if (std::ranges::none_of(variables, [&](const auto& v) { return matches(override, v.name); }))
-      refuse_empty(fmt::format("the pattern '{}' of a parameter group", override.pattern), variables);
+    of_overrides.push_back({fmt::format("the pattern '{}' of a parameter group", override.pattern),
+                            [&](const TrainableVariable& v) { return matches(override, v.name); }});
+  require_members_of_each(of_groups, variables);
+  require_members_of_each(of_overrides, variables);
 }
 
 ParameterSettings resolve_parameter_settings(const std::vector<ParameterGroup>& groups, double weight_decay,

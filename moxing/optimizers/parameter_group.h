@@ -58,8 +58,8 @@ std::vector<ParameterGroup> default_parameter_groups();
 void validate_parameter_groups(const std::vector<ParameterGroup>& groups);
 void validate_parameter_overrides(const std::vector<ParameterOverride>& overrides);
 
-// Throws InvalidArgument for a group and for an override that none of `variables` belongs to, which would do
-// nothing; it names some of them.
+// Throws InvalidArgument for a group and for an override that would do nothing: none of `variables` belongs
+// to it, or one before it takes all that do. It names some of them.
 void require_members(const std::vector<ParameterGroup>& groups,
                      const std::vector<ParameterOverride>& overrides,
                      std::span<const TrainableVariable> variables);

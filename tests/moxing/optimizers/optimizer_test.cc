@@ -18,6 +18,7 @@
 namespace mox {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // One variable with its slots, updated with given gradients.
@@ -89,6 +90,33 @@ TEST(Optimizer, ANegativeRateOfTheScheduleIsReportedWhenItComes) {
   const auto optimizer = get_optimizer_fn("sgd", {.learning_rate = polynomial_decay(0.1, 10, -0.1)})();
   EXPECT_NEAR(optimizer->learning_rate(4, 0), 0.02, 1e-12);
   EXPECT_THAT(message_of<InvalidArgument>([&] { optimizer->learning_rate(6, 0); }), HasSubstr("at step 6"));
+}
+
+// Of two groups that match a variable the first decides: a special one behind a general one does nothing.
+TEST(Optimizer, AGroupBehindOneThatTakesAllOfItsVariablesIsRefused) {
+  const std::vector<TrainableVariable> variables = {
+      {"head/kernel", {4, 2}}, {"head/bias", {2}}, {"body/kernel", {4, 4}}};
+  const auto group = [](std::string name) {
+    return ParameterGroup{.name = name, .matches = [=](std::string_view variable, const Shape&) {
+                            return variable.find(name) != std::string_view::npos;
+                          }};
+  };
+  const auto refusal_of = [&](const OptimizerOptions& options) {
+    return message_of<InvalidArgument>(
+        [&] { get_optimizer_fn("sgd", options)()->check_variables(variables); });
+  };
+  EXPECT_THAT(refusal_of({.parameter_groups = {no_weight_decay_on_vectors(), group("head/bias")}}),
+              AllOf(HasSubstr("the parameter group \"head/bias\" would do nothing"),
+                    HasSubstr("the parameter group \"vectors\", which comes before, has 'head/bias'")));
+  EXPECT_THAT(
+      refusal_of({.parameter_overrides = {{.pattern = "head/*", .weight_decay = 0},
+                                          {.pattern = "head/k*", .weight_decay = 1}}}),
+      AllOf(HasSubstr("'head/k*' of a parameter group would do nothing"), HasSubstr("'head/kernel'")));
+  const OptimizerOptions in_order{
+      .parameter_groups = {group("head/bias"), group("head"), no_weight_decay_on_vectors()},
+      .parameter_overrides = {{.pattern = "head/k*", .weight_decay = 1},
+                              {.pattern = "head/*", .weight_decay = 0}}};
+  EXPECT_NO_THROW(get_optimizer_fn("sgd", in_order)()->check_variables(variables));
 }
 
 TEST(Optimizer, BiasesAreNotDecayedUnlessAsked) {
