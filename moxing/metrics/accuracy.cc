@@ -37,7 +37,7 @@ Metric accuracy(const Tensor& scores, const Tensor& labels, const AccuracyOption
   const DecisionProblem problem =
       internal::decision_problem("accuracy", scores, labels, options.class_weights, {}, where);
   internal::require_weights("accuracy", options.weights, scores, where);
-  internal::require_threshold("accuracy", options.threshold, where);
+  internal::require_threshold("accuracy", problem, options.threshold, where);
   const int64_t classes = problem.classes;
   if (options.k < 1 || options.k > classes || (options.k > 1 && problem.kind != ProblemKind::kOneOfSeveral))
     throw InvalidArgument(fmt::format(

@@ -35,7 +35,7 @@ Metric confusion_matrix(const Tensor& scores, const Tensor& labels, const Confus
       "confusion_matrix", scores, labels, options.class_weights, options.class_names, where);
   internal::refuse_several_decisions("confusion_matrix", problem, where);
   internal::require_weights("confusion_matrix", options.weights, scores, where);
-  internal::require_threshold("confusion_matrix", options.threshold, where);
+  internal::require_threshold("confusion_matrix", problem, options.threshold, where);
   // The sum of label l and decision d is number l (classes + 1) + d; d = classes: no decision.
   return {.inputs = {scores, labels},
           .weights = options.weights,

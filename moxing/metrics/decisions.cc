@@ -18,7 +18,7 @@ Metric decision_metric(const char* name, ClassMeasure measure, const Tensor& sco
   const DecisionProblem problem =
       internal::decision_problem(name, scores, labels, options.class_weights, options.class_names, where);
   internal::require_weights(name, options.weights, scores, where);
-  internal::require_threshold(name, options.threshold, where);
+  internal::require_threshold(name, problem, options.threshold, where);
   const Average average = internal::average_of(name, options.average, problem, where);
   return {
       .inputs = {scores, labels},

@@ -91,8 +91,15 @@ void refuse_several_decisions(const char* metric, const DecisionProblem& problem
     refuse_metric(metric, where, "labels [batch, n] are of several decisions, for which it is not defined");
 }
 
-void require_threshold(const char* metric, double threshold, SourceLocation where) {
+void require_threshold(const char* metric, const DecisionProblem& problem, double threshold,
+                       SourceLocation where) {
   if (std::isnan(threshold)) refuse_metric(metric, where, "the threshold is NaN; a number is expected");
+  constexpr double kUnlessGiven = 0.5;
+  if (problem.kind == ProblemKind::kOneOfSeveral && threshold != kUnlessGiven)
+    refuse_metric(metric, where,
+                  fmt::format("the threshold is {}, but of {} classes the one that scores highest is decided "
+                              "for: it would have no effect; leave it out",
+                              threshold, problem.classes));
 }
 
 void require_weights(const char* metric, const Tensor& weights, const Tensor& like, SourceLocation where) {

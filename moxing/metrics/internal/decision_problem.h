@@ -49,8 +49,10 @@ DecisionProblem decision_problem(const char* metric, const Tensor& scores, const
                                  SourceLocation where);
 void refuse_several_decisions(const char* metric, const DecisionProblem& problem, SourceLocation where);
 
-// Throws InvalidArgument for NaN, which no score is above or below.
-void require_threshold(const char* metric, double threshold, SourceLocation where);
+// Throws InvalidArgument for NaN, which no score is above or below, and for a threshold that is given where
+// the largest of several scores decides.
+void require_threshold(const char* metric, const DecisionProblem& problem, double threshold,
+                       SourceLocation where);
 
 // Throws InvalidArgument for weights that are not one number a row of `like`.
 void require_weights(const char* metric, const Tensor& weights, const Tensor& like, SourceLocation where);

@@ -151,6 +151,12 @@ TEST(Metrics, RefuseShapesThatDoNotFit) {
       refusal_over(floats({2}, {0, 1}), integers({0, 1}),
                    [&](const Tensor& s, const Tensor& y) { return recall(s, y, {.threshold = nan}); }),
       HasSubstr("the threshold is NaN"));
+  for (const auto& make :
+       {MakeOfTwo([](const Tensor&s, const Tensor&y) { return accuracy(s, y, {.threshold = 0.9}); }),
+        MakeOfTwo([](const Tensor&s, const Tensor&y) { return recall(s, y, {.threshold = 0.9}); }),
+        MakeOfTwo([](const Tensor&s, const Tensor&y) { return confusion_matrix(s, y, {.threshold = 0.9}); })})
+    EXPECT_THAT(refusal_over(floats({2, 3}, std::vector<float>(6)), integers({0, 1}), make),
+                HasSubstr("the threshold is 0.9, but of 3 classes the one that scores highest"));
   EXPECT_THAT(
       refusal_over(floats({2, 3}, std::vector<float>(6)), integers({0, 1}),
                    [](const Tensor& s, const Tensor& y) { return f1(s, y, {.average = Average::kBinary}); }),

@@ -70,12 +70,17 @@ std::vector<double> class_weights_of(const json& test) {
   return weights;
 }
 
+// Of several classes none is: the largest score decides.
+double threshold_of(const json& test) {
+  return test.at("kind") == "multiclass" ? AccuracyOptions().threshold : test.at("threshold").get<double>();
+}
+
 Metric decision_metric_of(const std::string& name, const json& test, const Tensor& s, const Tensor& y,
                           const Tensor& w) {
   DecisionOptions options{.weights = w, .class_weights = class_weights_of(test)};
   if (name == "per_class_table") return per_class_table(s, y, options);
   options.average = average_of(test);
-  options.threshold = test.at("threshold");
+  options.threshold = threshold_of(test);
   return name == "precision" ? precision(s, y, options)
          : name == "recall"  ? recall(s, y, options)
                              : f1(s, y, options);
@@ -87,7 +92,7 @@ Metric metric_of(const json& test, const std::vector<Tensor>& in, const Tensor& 
   const Tensor &s = in[0], y = in.size() > 1 ? in[1] : Tensor();
   if (name == "mean") return mean(s, {.weights = w});
   if (name == "accuracy")
-    return accuracy(s, y, {.weights = w, .class_weights = cw, .threshold = test.at("threshold")});
+    return accuracy(s, y, {.weights = w, .class_weights = cw, .threshold = threshold_of(test)});
   if (name == "top_k_accuracy")
     return top_k_accuracy(s, y, test.at("k"), {.weights = w, .class_weights = cw});
   if (name == "confusion_matrix")
