@@ -52,6 +52,24 @@ TEST_F(FrozenRun, MovingAveragesOutsideOfVarScopesStay) {
   EXPECT_NE(moving_mean_after({"head"}, {}, {"--frozen_batch_norm=training"}), 0);
 }
 
+// By default vectors are not decayed, and here there is nothing else.
+TEST_F(FrozenRun, AWeightDecayThatDecaysNothingIsSaid) {
+  const auto said_with = [this](const std::vector<std::string>& flags) {
+    std::vector<std::string> words = {"--threads=1", "--log_level=warning", "--optimizer.weight_decay=0.1"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const ScopedConfiguration configuration(words);
+    log_dir_ = fresh_directory("idle_decay");
+    testing::internal::CaptureStderr();
+    run_or_throw(spec());
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said_with({}),
+              AllOf(HasSubstr("the weight decay is 0.1, and none of the 1 trained variables (w)"),
+                    HasSubstr("\"pattern=* weight_decay=0.1\"")));
+  EXPECT_EQ(said_with({"--optimizer.groups=pattern=* weight_decay=0.1"}), "");
+  EXPECT_EQ(said_with({"--optimizer.weight_decay=0"}), "");
+}
+
 // Else the variables that it means would stay as they are, without a word.
 TEST_F(FrozenRun, AScopeOfNoTrainableVariableIsRefused) {
   auto s = spec();

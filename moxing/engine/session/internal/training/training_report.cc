@@ -79,6 +79,22 @@ void warn_of_two_decays(const Training& training, const CompiledModel& model) {
       optimizer.name() == "adamw" ? ". Of adamw, the optimizer's is the decoupled one" : ""));
 }
 
+// Of a model that has nothing but vectors to train, or of which nothing else is trained.
+void warn_of_idle_decay(const Training& training, const CompiledModel& model) {
+  if (training.ranks.rank() != 0) return;
+  const Optimizer& optimizer = training.scheme->updater().optimizer();
+  const double of_matrices = optimizer.parameter_settings("weights", {1, 1}).weight_decay;
+  const auto is_decayed = [&](const std::string& name) {
+    return optimizer.parameter_settings(name, model.graph->find_variable(name).shape()).weight_decay != 0;
+  };
+  if (of_matrices == 0 || std::ranges::any_of(model.gradient_variables, is_decayed)) return;
+  log_warning(fmt::format(
+      "the weight decay is {:g}, and none of the {} trained variables ({}) is decayed: unless groups say otherwise, "
+      "variables of rank 0 and 1 are not, as biases and what scales and shifts a normalisation. To decay them, too, "
+      "set optimizer.groups to \"pattern=* weight_decay={:g}\"",
+      of_matrices, model.gradient_variables.size(), first_names(model.gradient_variables), of_matrices));
+}
+
 // A plateau that is over, and a learning rate that is given anew, look as if they were all.
 void mention_lowered_rate(const Training& training) {
   const Start& start = training.start;
@@ -161,6 +177,7 @@ void describe_training(const Training& training, const CompiledModel& model) {
   mention_lowered_rate(training);
   mention_threads(training, model);
   warn_of_two_decays(training, model);
+  warn_of_idle_decay(training, model);
 }
 
 void require_place_of_profile(const std::string& path) {
