@@ -150,6 +150,43 @@ bool internal::is_given_by_user(std::string_view name) {
   return given;
 }
 
+std::optional<std::string> internal::text_of_program(std::string_view name) {
+  std::optional<std::string> text;
+  with_configured("text_of_program", [&](ConfigStore* store) {
+    const Setting& setting = store->of_framework(name);
+    if (setting.spec)
+      text = std::get<std::string>(*setting.spec);
+    else if (setting.has_program_default)
+      text = std::get<std::string>(setting.option.default_value);
+  });
+  return text;
+}
+
+bool internal::is_said_by_program(std::string_view name) {
+  bool is_said = false;
+  with_configured("is_said_by_program", [&](ConfigStore* store) {
+    const Setting& setting = store->of_framework(name);
+    is_said = setting.spec || setting.has_program_default;
+  });
+  return is_said;
+}
+
+bool internal::is_value_of_program(std::string_view name) {
+  bool is_overruled = false;
+  with_configured("is_value_of_program", [&](ConfigStore* store) {
+    const Setting& setting = store->of_framework(name);
+    is_overruled = setting.set || setting.written;
+  });
+  return !is_overruled && is_said_by_program(name);
+}
+
+void internal::set_aside_value_of_program(std::string_view name) {
+  with_configured("set_aside_value_of_program", [&](ConfigStore* store) {
+    Setting& setting = store->of_framework(name);
+    (setting.spec ? setting.spec : setting.code) = OptionValue();
+  });
+}
+
 std::string flag(std::string_view name) { return internal::to_text(value_of("flag", name)); }
 
 template <typename T>

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "moxing/config/flags.h"
+#include "moxing/config/given_by_user.h"
 #include "moxing/optimizers/internal/built_in_optimizer.h"
 #include "moxing/optimizers/optimizer_wrapper.h"
 #include "runtime/base/error.h"
@@ -43,8 +44,7 @@ std::optional<NumberOrString> to_option(const Schedule& schedule) {
 // What the program's optimizer says of an option, unless the program says it by name, too: that counts.
 template <typename T>
 std::optional<T> unless_by_name(const std::string& name, std::optional<T> value) {
-  const std::string origin = option_origin(name);
-  return origin == "RunSpec::options" || origin == "mox::init" ? std::nullopt : value;
+  return is_said_by_program(name) ? std::nullopt : value;
 }
 
 OptimizerFn with_configured_options(const OptimizerFn& from_code) {
@@ -60,6 +60,9 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
   }
   const std::string name = resolve<std::string>(
       "optimizer.name", unless_by_name<std::string>("optimizer.name", built_in ? built_in->name : "sgd"));
+  const std::string of_program =
+      text_of_program("optimizer.name").value_or(built_in ? built_in->name : "sgd");
+  const bool is_other_rule = name != of_program;
   OptimizerOptions options;
   if (built_in) {
     options = built_in->options;
@@ -82,6 +85,8 @@ OptimizerFn with_configured_options(const OptimizerFn& from_code) {
   options.weight_decay = resolve<double>(
       "optimizer.weight_decay", unless_by_name<double>("optimizer.weight_decay", options.weight_decay));
   const auto take = [&]<typename T>(const char* name, std::optional<T>* option) {
+    // Neither is what the program says by name of another rule.
+    if (is_other_rule && is_value_of_program(name)) return set_aside_value_of_program(name);
     if (const auto value = resolve_optional<T>(name, unless_by_name(name, *option))) *option = value;
   };
   take("optimizer.momentum", &options.momentum);
