@@ -167,11 +167,20 @@ std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::strin
   if (name.ends_with(kMeanOfBatches)) name.remove_suffix(kMeanOfBatches.size());
   for (const auto& [known, direction] : spec.directions)
     if (known == name) return direction;
-  const std::string_view of_metric = name.substr(0, name.find('/'));
-  for (const auto& [known, metric] : spec.metrics)
-    if (known == name || known == of_metric) return metric.direction;
-  for (const auto& [known, value] : spec.log_info)
-    if (known == name && value == spec.loss) return metrics::Direction::kSmallerIsBetter;
+  // Names of metrics and of values may have slashes, too: a part is one of the longest name.
+  const metrics::Metric* whole = nullptr;
+  size_t longest = 0;
+  for (const auto& [known, metric] : spec.metrics) {
+    if (known == name) return metric.direction;
+    const auto is_name = [&, &of = known](const std::string& part) { return number_name(of, part) == name; };
+    if (known.size() < longest || !name.starts_with(known + "/")) continue;
+    if (metric.parts && std::ranges::none_of(*metric.parts, is_name)) continue;
+    whole = &metric;
+    longest = known.size();
+  }
+  const auto value = std::ranges::find(spec.log_info, name, &NamedTensors::value_type::first);
+  if (whole && (whole->parts || value == spec.log_info.end())) return whole->direction;
+  if (value != spec.log_info.end() && value->second == spec.loss) return metrics::Direction::kSmallerIsBetter;
   return metrics::direction_of_name(name);
 }
 

@@ -115,6 +115,32 @@ TEST_F(FollowedMetrics, TwoNumbersOfOneNameAreRefused) {
   }
 }
 
+TEST_F(FollowedMetrics, DirectionsAreThoseOfTheLongestName) {
+  using metrics::Direction;
+  auto s = following("score/auc", [](const Tensor& p, const Tensor& y) -> metrics::NamedMetrics {
+    return {{"score", metrics::root_mean_squared_error(p, y)},
+            {"score/auc", metrics::roc_auc(p, y)},
+            {"of/cost", metric_of(p, {"a"}, true)},
+            {"of", metrics::accuracy(p, y)}};
+  });
+  s.model_fn = [of_metrics = s.model_fn](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = of_metrics(in, mode);
+    model.log_info.emplace_back("of/loss", model.loss);
+    model.metrics.emplace_back("own", metric_of(in[0], {"a"}, false));
+    model.metrics.back().second.direction = Direction::kSmallerIsBetter;
+    return model;
+  };
+  auto hook = std::make_shared<CallbackHook>();
+  std::vector<std::string> found;
+  hook->on_create = [&](Session& session) {
+    for (const char* name : {"score", "score/auc", "of/cost/a", "of", "of/loss", "own/a"})
+      found.emplace_back(session.direction(name) ? to_string(*session.direction(name)) : "");
+  };
+  s.hooks.push_back(hook);
+  run_or_throw(s);
+  EXPECT_THAT(found, testing::ElementsAre("min", "max", "", "max", "min", "min"));
+}
+
 // As ImageNet's labels have cranes of two kinds.
 TEST_F(FollowedMetrics, TablesKeepAllRowsOfOneName) {
   auto s = following("loss", [](const Tensor& p, const Tensor& y) -> metrics::NamedMetrics {
