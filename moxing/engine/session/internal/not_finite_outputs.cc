@@ -8,17 +8,29 @@
 #include "runtime/base/log.h"
 
 namespace mox::internal {
+namespace {
+
+template <typename T>
+bool is_finite_row(const Array& array, size_t row, size_t rows) {
+  const auto values = array.values<T>();
+  const size_t width = values.size() / rows;
+  return std::ranges::all_of(values.subspan(row * width, width),
+                             [](T value) { return std::isfinite(static_cast<float>(value)); });
+}
+
+bool is_finite_in(const Array& array, size_t row, size_t rows) {
+  if (array.dtype() == DType::kFloat32) return is_finite_row<float>(array, row, rows);
+  return array.dtype() != DType::kBFloat16 || is_finite_row<BFloat16>(array, row, rows);
+}
+
+}  // namespace
 
 void NotFiniteOutputs::look_at(const OutputBatch& batch) {
   const size_t rows = batch.samples();
   samples_ += batch.samples();
   for (size_t row = 0; row < rows; ++row)
     for (const auto& [name, array] : batch) {
-      if (array.dtype() != DType::kFloat32) continue;
-      const auto values = array.values<float>();
-      const size_t width = values.size() / rows;
-      if (std::ranges::all_of(values.subspan(row * width, width), [](float v) { return std::isfinite(v); }))
-        continue;
+      if (is_finite_in(array, row, rows)) continue;
       if (++not_finite_ == 1)
         first_ = fmt::format("'{}' of sample {}{}", name, batch.first_sample + static_cast<int64_t>(row),
                              batch.sample_names.empty() ? "" : fmt::format(", {}", batch.sample_names[row]));

@@ -104,6 +104,13 @@ TEST_F(PredictionTest, PredictionsThatAreNotFiniteAreSaid) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("the predictions of 3 of 7 samples are not finite (the first: 'score' of sample 0, "
                         "file 0)"));
+  s.model_fn = [](const Inputs& in, ModeKeys) {
+    get_variable("w", {}, zeros());
+    return ModelSpec{.output_info = {{"score", cast(log(in[0] - 25.0f), DType::kBFloat16)}}};
+  };
+  testing::internal::CaptureStderr();
+  run_or_throw(s);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("the predictions of 3 of 7 samples"));
 }
 
 TEST_F(PredictionTest, ASignalLeavesNothingOfTheFile) {
