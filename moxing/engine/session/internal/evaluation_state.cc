@@ -184,6 +184,22 @@ std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::strin
   return metrics::direction_of_name(name);
 }
 
+void require_directed_values(const ModelSpec& spec, const ModelSpec& other) {
+  std::vector<std::string> names;
+  for (const ModelSpec* of : {&spec, &other}) {
+    for (const auto& [name, value] : of->log_info) names.push_back(name);
+    for (const auto& [name, metric] : of->metrics) names.push_back(name);
+  }
+  for (const auto& [directed, direction] : spec.directions)
+    if (std::ranges::none_of(names, [&, &wanted = directed](const std::string& name) {
+          return wanted == name || wanted.starts_with(name + "/");
+        }))
+      throw InvalidArgument(fmt::format(
+          "ModelSpec::directions has '{}', which is the name neither of a value of log_info nor of a metric; "
+          "there are {}",
+          directed, fmt::join(names, ", ")));
+}
+
 std::string evaluated_name(const CompiledModel& model, std::string_view what_says, std::string_view name) {
   const std::string of_batches = std::string(name) + std::string(kMeanOfBatches);
   std::vector<std::string> names;

@@ -55,6 +55,10 @@ class EvaluationState {
 // Which way the number of that name gets better, by what the spec says, by its metric or by its name.
 std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::string_view name);
 
+// Throws InvalidArgument if `spec` gives a direction to a name that neither log_info nor a metric has, its
+// own or those of `other`, of the other mode: what it means would go by its name.
+void require_directed_values(const ModelSpec& spec, const ModelSpec& other);
+
 // The name of the number that an evaluation gives for `name`: another one for a value of log_info that is no
 // mean over samples. Throws ConfigError, beginning with `what_says` ("keep_best.metric is") and naming those
 // that there are, if it gives none; of a metric whose parts are not known only an evaluation tells.

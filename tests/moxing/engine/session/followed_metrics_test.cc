@@ -141,6 +141,33 @@ TEST_F(FollowedMetrics, DirectionsAreThoseOfTheLongestName) {
   EXPECT_THAT(found, testing::ElementsAre("min", "max", "", "max", "min", "min"));
 }
 
+// Else "score_loss" would go by its name, downwards, and keep_best keep the worst.
+TEST_F(FollowedMetrics, ADirectionOfNothingIsRefused) {
+  auto s = following("loss", [](const Tensor&, const Tensor&) { return metrics::NamedMetrics(); });
+  std::string directed;
+  s.model_fn = [&](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = constant_slope_model(in, mode);
+    if (mode == ModeKeys::TRAIN) model.log_info.emplace_back("of_training", reduce_mean(in[0]));
+    if (mode == ModeKeys::EVAL) model.metrics = {{"own", metric_of(in[0], {"a"}, false)}};
+    model.directions = {{directed, metrics::Direction::kLargerIsBetter}};
+    return model;
+  };
+  directed = "maen";
+  EXPECT_THAT(message_of_run<InvalidArgument>(s),
+              AllOf(HasSubstr("directions has 'maen'"), HasSubstr("loss, mean")));
+  EXPECT_EQ(steps_, 0);
+  for (const char* known : {"mean", "of_training", "own/a"}) {
+    directed = known;
+    s.log_dir = fresh_directory("directed");
+    run_or_throw(s);
+  }
+  // Without evaluations nobody knows what those would have.
+  s.inter_mode = std::nullopt;
+  s.keep_best.reset();
+  s.log_dir = fresh_directory("directed");
+  run_or_throw(s);
+}
+
 // As ImageNet's labels have cranes of two kinds.
 TEST_F(FollowedMetrics, TablesKeepAllRowsOfOneName) {
   auto s = following("loss", [](const Tensor& p, const Tensor& y) -> metrics::NamedMetrics {

@@ -122,6 +122,8 @@ void prepare(Training& training, CompiledModel& model) {
   if (!settings.evaluates) return;
   training.evaluator =
       std::make_unique<Evaluator>(training.spec, settings, start.store, training.team, *training.lanes);
+  require_directed_values(model.spec, training.evaluator->spec());
+  require_directed_values(training.evaluator->spec(), model.spec);
   require_followed_metrics(settings.selection, training.evaluator->model());
   training.evaluated_data = find_evaluated_data(start, *training.evaluator);
   if (training.data->samples() && training.evaluator->samples())
