@@ -56,7 +56,7 @@ std::string local_checkpoint(const std::string& url, const std::string& places);
 // has trained the run meanwhile and this one's checkpoints are not of that training, the store's count: what
 // was here is moved aside, and a warning says where to. Of the other files that are at both, what this
 // machine has not sent yet stays, and what another one has written is fetched (internal/fetch_files.h). A
-// directory in which a run is going on is left as it is.
+// directory in which a run is going on is left as it is. NotFound where there is no such bucket.
 std::string local_run(const std::string& url, const std::string& places);
 
 // The same directory, without looking into it.

@@ -63,7 +63,10 @@ void require_below(const std::string& url, const std::string& name) {
 
 StoredRun look_at_run(const std::string& url) {
   StoredRun run;
-  if (!exists(url)) return run;
+  if (!exists(url)) {
+    internal::require_bucket(url);
+    return run;
+  }
   const std::vector<DirectoryEntry> entries = scan_dir(url, {.recursive = true, .skip_dir = true});
   for (const DirectoryEntry& entry : entries) require_below(url, entry.name);
   std::set<std::string> on_their_way;

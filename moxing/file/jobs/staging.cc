@@ -39,6 +39,7 @@ Staging::Staging(const std::string& url, const std::string& places) {
     throw InvalidArgument(
         fmt::format("'{}' names no file: expected s3://BUCKET/NAME or obs://BUCKET/NAME", url));
   if (is_directory(url)) throw InvalidArgument(fmt::format("'{}' is a directory, not a file", url));
+  internal::require_bucket(url);
   directory_ = new_directory(places);
   path_ = directory_ + "/" + name;
 }

@@ -9,7 +9,8 @@ class Staging {
  public:
   // `url` is the file that is to be written, or what the names of several begin with. Of a store: a directory
   // is made below `places` (places_directory) for them. Throws InvalidArgument for a malformed name, one that
-  // ends in '/' and a directory of the store, IoError if the store does not answer or refuses.
+  // ends in '/' and a directory of the store, NotFound for a bucket that is not there, IoError if the store
+  // does not answer or refuses.
   Staging(const std::string& url, const std::string& places);
   // Removes what is on this machine, unless send() failed.
   ~Staging();

@@ -301,6 +301,7 @@ TEST_F(StoredJob, AnExchangedDataSetIsNotThatOfARunningJob) {
 TEST_F(StoredJob, WhatTheStoreRefusesIsAnErrorBeforeTheFirstStep) {
   expect_error(run_process(stored(40, {"--data_url=s3://bucket/none"})),
                {"no file and no directory 's3://bucket/none'"}, 2);
+  expect_error(run_process(stored(40, {"--train_url=s3://bucked/run"})), {"there is no bucket 'bucked'"}, 2);
   testing_store::Keys other;
   other.secret = "another";
   store_.server.set_keys(other);

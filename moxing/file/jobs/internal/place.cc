@@ -52,6 +52,19 @@ std::string last_name(const std::string& url) {
   return name.substr(name.rfind('/') + 1);
 }
 
+void require_bucket(const std::string& url) {
+  const std::string bucket = url.substr(0, url.find('/', url.find("://") + 3));
+  try {
+    if (exists(bucket)) return;
+  } catch (const IoError&) {
+    return;  // who may not look at the whole bucket may write there all the same
+  }
+  throw NotFound(fmt::format(
+      "nothing can be written to '{}': there is no bucket '{}'. Name one that is there, or have it "
+      "made first",
+      url, last_name(bucket)));
+}
+
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenAttempts{20};

@@ -23,6 +23,10 @@ std::optional<std::string> as_local(const std::string& url);
 std::string without_slashes(std::string url);  // at its end
 std::string last_name(const std::string& url);
 
+// Throws NotFound where the bucket that something is to be written to is not there: it would find no place
+// after all the work.
+void require_bucket(const std::string& url);
+
 // Waits for its turn among the processes of this machine, and says so, and for whom, again and again. Held
 // while it lives.
 class PlaceLock {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "moxing/file/file.h"
+#include "moxing/file/jobs/staging.h"
 #include "runtime/base/error.h"
 #include "tests/moxing/file/jobs/manifests.h"
 #include "tests/moxing/file/store_fixture.h"
@@ -347,6 +348,15 @@ TEST_F(LocalPlaces, ANewRun) {
   const std::string place = local_run("s3://bucket/new/run", places_.path());
   EXPECT_TRUE(is_directory(place));
   EXPECT_THAT(list_directory(place), ElementsAre(".stored"));
+}
+
+// A slip in the name of a bucket: nothing that is written could ever go there.
+TEST_F(LocalPlaces, WhereThereIsNoBucketNothingIsKept) {
+  EXPECT_THAT(message_of<NotFound>([&] { local_run("s3://bucked/new/run", places_.path()); }),
+              HasSubstr("there is no bucket 'bucked'"));
+  EXPECT_THAT(message_of<NotFound>([&] { Staging("s3://bucked/answers.csv", places_.path()); }),
+              HasSubstr("there is no bucket 'bucked'"));
+  Staging("s3://bucket/answers.csv", places_.path());
 }
 
 }  // namespace
