@@ -53,6 +53,11 @@ StopSignal::~StopSignal() {
   }
 }
 
+void StopSignal::let_interrupts_end() const {
+  for (const Watched& each : watched)
+    if (each.signal == SIGINT) sigaction(SIGINT, &each.previous, nullptr);
+}
+
 int StopSignal::received() const { return received_signal.load(std::memory_order_relaxed); }
 
 std::string_view StopSignal::name() const {

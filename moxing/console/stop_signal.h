@@ -19,6 +19,10 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
+  // What is left can wait for another time: from here on a SIGINT (Ctrl-C) has its usual effect again, the
+  // first one, too.
+  void let_interrupts_end() const;
+
   int received() const;           // the signal's number, or 0
   std::string_view name() const;  // "SIGTERM"; "" if none was received
 

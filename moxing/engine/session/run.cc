@@ -70,7 +70,10 @@ RunResult run_or_throw(const RunSpec& spec) {
     if (!settings.places.remote_log_dir.empty() && !settings.print_plan && internal::job().rank() == 0)
       upload.emplace(settings.places.log_dir, settings.places.remote_log_dir);
     RunResult result = internal::run_training(spec, settings, console, signal, &lock);
-    if (upload) upload->finish();
+    if (upload) {
+      signal.let_interrupts_end();  // all of the run is on this machine
+      upload->finish();
+    }
     return result;
   }
   RunResult result = settings.run_mode == ModeKeys::EVAL ? internal::run_evaluation(spec, settings, console)

@@ -47,6 +47,20 @@ TEST_F(StopSignalTest, IsRememberedAndTheOldHandlerComesBack) {
   EXPECT_EQ(next.received(), 0) << "a signal counts for the run that it came in";
 }
 
+TEST_F(StopSignalTest, AnInterruptMayEndTheProcessAgain) {
+  const auto before = signal(SIGINT, own_handler);
+  {
+    const internal::StopSignal stop;
+    stop.let_interrupts_end();
+    raise(SIGINT);
+    EXPECT_EQ(own_handler_calls, 1);
+    EXPECT_EQ(stop.received(), 0);
+    raise(SIGTERM);
+    EXPECT_EQ(stop.received(), SIGTERM);
+  }
+  EXPECT_EQ(signal(SIGINT, before), own_handler);
+}
+
 // nohup
 TEST_F(StopSignalTest, AHangUpThatIsIgnoredStaysSo) {
   const auto before = signal(SIGHUP, SIG_IGN);

@@ -212,6 +212,19 @@ TEST_F(StoredJob, TheEndOfARunWithoutItsStoreIsSaidAndCanBeEnded) {
   EXPECT_EQ(result.signal, SIGINT);
 }
 
+TEST_F(StoredJob, TheUploadOfARunThatHasEndedIsEndedByOneSignal) {
+  store_.proxy.set_plan([](const std::string& operation, int64_t) {
+    return testing_store::Happening{operation == "PutObject" ? testing_store::Fault::kStatus500
+                                                             : testing_store::Fault::kNone};
+  });
+  Process job(stored(5, {"--file.attempts=1"}));
+  ASSERT_TRUE(job.wait_until([&] { return job.said("Ctrl-C ends that"); }));
+  job.send(SIGINT);
+  const ProcessResult result = job.wait(20);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.signal, SIGINT);
+}
+
 // Each rank of a machine looks at the store; the second one meets other content there.
 TEST_F(StoredJob, RanksThatFindOtherDataAreAnError) {
   const std::string images = "data/train-images-idx3-ubyte";
