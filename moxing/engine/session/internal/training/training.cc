@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "moxing/config/options.h"
+#include "moxing/engine/session/internal/evaluated_variables.h"
 #include "moxing/engine/session/internal/evaluation_state.h"
 #include "moxing/engine/session/internal/trained_data.h"
 #include "moxing/engine/session/internal/training/distribution_settings.h"
@@ -120,10 +121,13 @@ void prepare(Training& training, CompiledModel& model) {
                                                      .keep_every_steps = settings.intervals.keep.steps});
   mention_idle_settings(training);
   if (!settings.evaluates) return;
+  const std::vector<std::string> restored = start.store.unclaimed();
   training.evaluator =
       std::make_unique<Evaluator>(training.spec, settings, start.store, training.team, *training.lanes);
   require_directed_values(model.spec, training.evaluator->spec());
   require_directed_values(training.evaluator->spec(), model.spec);
+  warn_of_untrained_variables(*model.graph, *training.evaluator->model().graph, restored,
+                              training.ranks.rank() == 0);
   require_followed_metrics(settings.selection, training.evaluator->model());
   training.evaluated_data = find_evaluated_data(start, *training.evaluator);
   if (training.data->samples() && training.evaluator->samples())
