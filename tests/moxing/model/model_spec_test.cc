@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class InputsTest : public ::testing::Test {
  protected:
@@ -39,6 +40,10 @@ TEST_F(InputsTest, AnotherNumberIsRefusedWithThePlaceAndTheTypes) {
   const int at = __LINE__ + 1;
   const std::string asking = message_of<InvalidArgument>([&] { inputs_.at(2); });
   EXPECT_THAT(asking, AllOf(HasSubstr("component 2"), HasSubstr(place(at))));
+  // operator[] knows nobody's line, and names none.
+  const std::string indexed = message_of<InvalidArgument>([&] { inputs_[2]; });
+  EXPECT_THAT(indexed, AllOf(HasSubstr("component 2"), HasSubstr("it has 2, float32[8, 2], int64[8]"),
+                             HasSubstr("PREDICT"), Not(HasSubstr("model_spec"))));
 }
 
 }  // namespace
