@@ -32,12 +32,13 @@ class Section {
     return mode == "max";
   }
 
-  // For a section that is off. A default that is written out, as in the configuration.yaml of a
-  // run, says nothing.
+  // For a section that is off. A default that is written out says nothing where the metric is written out,
+  // too, as in the configuration.yaml of a run.
   void refuse_given(std::initializer_list<const char*> fields) const {
+    const bool is_written_out = is_given(name_ + ".metric");
     for (const char* field : fields) {
       const std::string option = name_ + "." + field, origin = option_origin(option);
-      if (is_given(option) && origin != "code" && !has_its_default(option))
+      if (is_given(option) && origin != "code" && !(is_written_out && has_its_default(option)))
         throw ConfigError(fmt::format("{} is set ({}), but {}.metric is not: it would have no effect", option,
                                       origin, name_));
     }

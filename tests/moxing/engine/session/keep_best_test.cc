@@ -380,11 +380,16 @@ TEST_F(KeepBest, FromAConfiguration) {
 }
 
 TEST_F(KeepBest, AnOptionOfASectionThatIsOffIsRefused) {
-  for (const char* flag : {"--keep_best.restore", "--early_stopping.patience=2", "--plateau.factor=0.5"}) {
+  for (const char* flag : {"--keep_best.restore", "--early_stopping.patience=2",
+                           "--early_stopping.patience=3", "--plateau.factor=0.5"}) {
     const ScopedConfiguration configuration({"--threads=1", "--log_level=error", flag});
     EXPECT_THAT(message_of_run<ConfigError>(spec()), HasSubstr(".metric is not: it would have no effect"))
         << flag;
   }
+  // As a run writes it.
+  const ScopedConfiguration written({"--threads=1", "--log_level=error", "--early_stopping.metric=",
+                                     "--early_stopping.mode=auto", "--early_stopping.patience=3"});
+  EXPECT_EQ(run_or_throw(spec()).global_step, 4);
 }
 
 }  // namespace
