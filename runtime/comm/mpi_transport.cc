@@ -14,6 +14,7 @@ namespace mox {
 namespace {
 
 constexpr size_t kLargestMessage = size_t{1} << 30;  // MPI counts with int
+constexpr int kSends = -1;
 
 // The functions of the MPI library that are used, found at run time: a process that no mpirun has started
 // neither needs the library nor loads it.
@@ -27,6 +28,7 @@ struct MpiLibrary {
   decltype(&::MPI_Isend) isend;
   decltype(&::MPI_Irecv) irecv;
   decltype(&::MPI_Testsome) testsome;
+  decltype(&::MPI_Get_count) get_count;
   MPI_Comm world;
   MPI_Datatype byte;
   MPI_Errhandler errors_return;
@@ -46,6 +48,7 @@ struct MpiLibrary {
     find(isend, "MPI_Isend");
     find(irecv, "MPI_Irecv");
     find(testsome, "MPI_Testsome");
+    find(get_count, "MPI_Get_count");
     find(world, "ompi_mpi_comm_world");  // what the header's macros stand for
     find(byte, "ompi_mpi_byte");
     find(errors_return, "ompi_mpi_errors_return");
@@ -74,6 +77,7 @@ struct MpiTransport::Implementation {
   // id of ours.
   std::vector<MPI_Request> requests;
   std::vector<uint64_t> owners;
+  std::vector<int> expected;           // by request: the bytes of one that receives, else kSends
   std::map<uint64_t, int> incomplete;  // by id: how many of its messages are under way
   std::vector<int> completed;          // as MPI_Testsome gives them, like the next
   std::vector<MPI_Status> statuses;
@@ -88,13 +92,14 @@ struct MpiTransport::Implementation {
 
   // One request for a message of any length.
   template <typename Byte, typename Post>
-  Request post(int peer, std::span<Byte> data, const char* what, Post one) {
+  Request post(int peer, std::span<Byte> data, bool receives, const char* what, Post one) {
     const uint64_t id = ++last_id;
     size_t begin = 0;
     do {
       const size_t count = std::min(kLargestMessage, data.size() - begin);
       check(one(data.data() + begin, static_cast<int>(count), &requests.emplace_back()), what);
       owners.push_back(id);
+      expected.push_back(receives ? static_cast<int>(count) : kSends);
       ++incomplete[id];
       begin += count;
     } while (begin < data.size());
@@ -104,7 +109,29 @@ struct MpiTransport::Implementation {
   // Throws what has gone wrong with one of the requests.
   void check_each(int code, int count) const {
     if (code != MPI_ERR_IN_STATUS) return check(code, "MPI_Testsome");
-    for (int i = 0; i < count; ++i) check(statuses[i].MPI_ERROR, "MPI_Testsome");
+    for (int i = 0; i < count; ++i) {
+      if (statuses[i].MPI_ERROR == MPI_ERR_TRUNCATE) refuse_length(statuses[i]);
+      check(statuses[i].MPI_ERROR, "MPI_Testsome");
+    }
+  }
+
+  // A message that is too short comes as a success.
+  void check_lengths(int count) const {
+    for (int i = 0; i < count; ++i) {
+      const int wanted = expected[completed[i]];
+      int bytes = 0;
+      if (wanted == kSends) continue;
+      check(mpi.get_count(&statuses[i], mpi.byte, &bytes), "MPI_Get_count");
+      if (bytes != wanted) refuse_length(statuses[i]);
+    }
+  }
+
+  [[noreturn]] static void refuse_length(const MPI_Status& status) {
+    throw FailedPrecondition(fmt::format(
+        "rank {} has sent another message than this rank waits for: the two have not called the same "
+        "functions in the same order. What all ranks take part in (an evaluation, barrier, broadcast, "
+        "allreduce, allgather) must be called by all of them, not by one alone",
+        status.MPI_SOURCE));
   }
 };
 
@@ -143,7 +170,7 @@ int MpiTransport::size() const { return implementation_->size; }
 Transport::Request MpiTransport::send(int to, int tag, std::span<const std::byte> data) {
   Implementation& self = *implementation_;
   Request request =
-      self.post(to, data, "MPI_Isend", [&](const std::byte* part, int count, MPI_Request* posted) {
+      self.post(to, data, false, "MPI_Isend", [&](const std::byte* part, int count, MPI_Request* posted) {
         return self.mpi.isend(part, count, self.mpi.byte, to, tag, self.mpi.world, posted);
       });
   request.bytes_sent = data.size();
@@ -152,7 +179,7 @@ Transport::Request MpiTransport::send(int to, int tag, std::span<const std::byte
 
 Transport::Request MpiTransport::receive(int from, int tag, std::span<std::byte> data) {
   Implementation& self = *implementation_;
-  return self.post(from, data, "MPI_Irecv", [&](std::byte* part, int count, MPI_Request* posted) {
+  return self.post(from, data, true, "MPI_Irecv", [&](std::byte* part, int count, MPI_Request* posted) {
     return self.mpi.irecv(part, count, self.mpi.byte, from, tag, self.mpi.world, posted);
   });
 }
@@ -171,15 +198,18 @@ void MpiTransport::progress() {
     self.check_each(code, count);
   }
   if (count == 0) return;
+  self.check_lengths(count);
   for (int i = 0; i < count; ++i) --self.incomplete.at(self.owners[self.completed[i]]);
   // MPI has set those that are complete to the null request.
   size_t kept = 0;
   for (size_t i = 0; i < self.requests.size(); ++i) {
     if (self.requests[i] == self.mpi.null_request) continue;
     self.requests[kept] = self.requests[i];
+    self.expected[kept] = self.expected[i];
     self.owners[kept++] = self.owners[i];
   }
   self.requests.resize(kept);
+  self.expected.resize(kept);
   self.owners.resize(kept);
 }
 

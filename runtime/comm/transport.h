@@ -33,7 +33,7 @@ class Transport {
   virtual Request receive(int from, int tag, std::span<std::byte> data) = 0;
   // Moves what can be moved without waiting. One call for all requests: it asks the kernel about every
   // connection, which for each request by itself would take longer than the messages do. Throws IoError if
-  // the network gave up.
+  // the network gave up, FailedPrecondition for a message of another length than its receive.
   virtual void progress() = 0;
   // True if the request was complete when `progress` returned last; it is gone then.
   virtual bool test(const Request& request) = 0;

@@ -17,6 +17,7 @@
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "ops/processor/instruction_set.h"
 
@@ -133,6 +134,11 @@ class FaultHook : public mox::Hook {
     if (fault == "terminate") raise(SIGTERM);
     if (fault == "leave") std::exit(0);
   }
+  void after_run(mox::Session& session, const mox::StepResult&) override {
+    if (!has_fault("alone") || session.global_step() != mox::get_flag<int64_t>("fault_step")) return;
+    std::vector<float> numbers(mox::get_flag<int64_t>("fault_numbers"));
+    mox::allreduce(numbers);
+  }
 };
 
 // Takes its time wherever a checkpoint is made, and says how far the training is.
@@ -230,13 +236,14 @@ bool functions_work() {
 int main(int argc, char** argv) {
   mox::define_flag(
       "fault", std::string("none"),
-      "exception, kill, kill_after (the start), stop, sleep, slow_save, terminate, leave, early (a wish to "
-      "stop before the first step), compiled (something before the run), batch, variables (other ones), horovod (the "
-      "same, in its words), data (fewer to evaluate), pixels (other ones), filter (the same, which no count "
-      "shows), stop_evaluation, local_work (that takes long, before the run), local_stop (the same, and "
-      "stops), machine (prints what it has of it), functions or none.");
+      "exception, kill, kill_after (the start), stop, sleep, slow_save, terminate, leave, alone (sums up what "
+      "no other rank does), early (a wish to stop before the first step), compiled (something before the run), "
+      "batch, variables (other ones), horovod (the same, in its words), data (fewer to evaluate), pixels (other "
+      "ones), filter (the same, which no count shows), stop_evaluation, local_work (that takes long, before the "
+      "run), local_stop (the same, and stops), machine (prints what it has of it), functions or none.");
   mox::define_flag("fault_rank", int64_t{1}, "The rank that has the fault.");
   mox::define_flag("fault_step", int64_t{5}, "The steps before it.");
+  mox::define_flag("fault_numbers", int64_t{1}, "Of 'alone': how many numbers are to be summed.");
   mox::define_flag("endless", true, "Whether the training data repeat.");
   mox::define_flag("print_predictions", false, "Whether output_fn prints what it gets.");
   mox::define_flag("wide", false, "Whether the network has a wide layer, too.");

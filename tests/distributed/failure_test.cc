@@ -143,6 +143,16 @@ TEST_F(Failures, ARankThatEndsItsProgramEarlyIsNamed) {
   EXPECT_THAT(result.err, HasSubstr("has come to the end of its program"));
 }
 
+// Whichever has the longer message.
+TEST_F(Failures, AFunctionThatOneRankCallsAloneIsSaidToBeThat) {
+  for (const std::string numbers : {"1", "1000"}) {
+    const ProcessResult result = run_with("alone", 2, 0, {"--fault_numbers=" + numbers});
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("must be called by all of them, not by one alone"));
+  }
+}
+
 TEST_F(Failures, RanksThatDoNotRunTheSameAreNamedWithTheFirstDifference) {
   const ProcessResult result = run_with("batch", 4, 2);
   EXPECT_FALSE(result.timed_out);
