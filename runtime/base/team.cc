@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <exception>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -41,6 +42,8 @@ enum class From { kFirst, kLast };
 
 struct Region {
   FunctionRef<void(int, int)>* body;
+  std::atomic_flag has_failed = {};
+  std::exception_ptr failure = {};  // of the first that has failed
 
   void publish() {
 #ifdef MOX_THREAD_SANITIZER
@@ -54,19 +57,26 @@ struct Region {
   }
 };
 
-// body(thread, threads) on every thread of a pool of `threads`.
+// body(thread, threads) on every thread of a pool of `threads`. It must not throw; what a program's own
+// kernel throws all the same is an error of the run: it leaves neither a thread of libgomp nor, before these
+// are through, this function.
 void fork_join(int threads, FunctionRef<void(int, int)> body) {
-  Region region{&body};
+  Region region{.body = &body};
   region.publish();
   GOMP_parallel(
       [](void* data) {
         auto* r = static_cast<Region*>(data);
         r->observe();
-        (*r->body)(omp_get_thread_num(), omp_get_num_threads());
+        try {
+          (*r->body)(omp_get_thread_num(), omp_get_num_threads());
+        } catch (...) {
+          if (!r->has_failed.test_and_set()) r->failure = std::current_exception();
+        }
         r->publish();
       },
       &region, static_cast<unsigned>(threads), 0);
   region.observe();
+  if (region.failure) std::rethrow_exception(region.failure);
 }
 
 // Pieces [first, last) that nobody has taken, as one number: 32 bits each.

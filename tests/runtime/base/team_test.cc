@@ -6,6 +6,8 @@
 #include <chrono>
 #include <mutex>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -43,6 +45,34 @@ TEST(Team, ParallelForBackwardsVisitsEveryElementOnceAndEachThreadsLastFirst) {
     while (first_begin < 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   });
   EXPECT_EQ(first_begin, 150);
+}
+
+TEST(Team, WhatABodyThrowsIsThrownWhenAllAreThrough) {
+  for (const int threads : {1, 2, 3}) {
+    const Team team(threads);
+    for (const int64_t wrong : {0, 500, 1000}) {
+      std::atomic<int64_t> visited = 0;
+      const auto visit = [&] {
+        team.parallel_for(1001, 1, [&](int64_t begin, int64_t end) {
+          if (begin <= wrong && wrong < end) throw std::out_of_range("element " + std::to_string(wrong));
+          visited += end - begin;
+        });
+      };
+      try {
+        visit();
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (const std::out_of_range& error) {
+        EXPECT_EQ(error.what(), "element " + std::to_string(wrong));
+      }
+      const int64_t then = visited;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(visited, then);
+    }
+    EXPECT_THROW(team.on_each_thread([] { throw 42; }), int);
+    int64_t visited = 0;
+    team.parallel_for(10, 10, [&](int64_t begin, int64_t end) { visited += end - begin; });
+    EXPECT_EQ(visited, 10) << "the team goes on";
+  }
 }
 
 TEST(Team, AThreadThatIsHeldUpHoldsUpNobody) {
