@@ -72,6 +72,66 @@ TEST_F(LikelyMistakes, ProbabilitiesInThePlaceOfLogits) {
             "");
 }
 
+// Of 96 samples in batches of eight, whose labels are `label` of their number.
+class LikelyMistakesInLabels : public SmallRun {
+ protected:
+  std::string said_of(const std::function<int(int)>& label, int64_t shuffled, bool is_sigmoid) {
+    Array x(DType::kFloat32, {96, 1}), y(DType::kInt32, {96});
+    for (int i = 0; i < 96; ++i) {
+      x.values<float>()[i] = static_cast<float>(i) / 96;
+      y.values<int32_t>()[i] = label(i);
+    }
+    RunSpec s = spec();
+    s.log_dir = fresh_directory("likely_mistakes_in_labels");
+    s.batch_size = 8;
+    s.max_number_of_steps = 12;
+    s.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = 0.01});
+    s.input_fn = [&](ModeKeys) {
+      const Dataset data = Dataset::from_arrays({x, y});
+      return (shuffled > 0 ? data.shuffle(shuffled) : data).repeat();
+    };
+    s.model_fn = [&](const Inputs& in, ModeKeys) {
+      const Tensor logits = matmul(in[0], get_variable("w", {1, is_sigmoid ? 1 : 3}, zeros()));
+      const Tensor losses = is_sigmoid
+                                ? sigmoid_cross_entropy(squeeze(logits, {1}), cast(in[1], DType::kFloat32))
+                                : sparse_softmax_cross_entropy(logits, in[1]);
+      const Tensor loss = reduce_mean(losses);
+      return ModelSpec{.loss = loss, .log_info = {{"loss", loss}}};
+    };
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  }
+};
+
+TEST_F(LikelyMistakesInLabels, OneClassAfterAnother) {
+  const auto sorted = [](int i) { return i / 32; };
+  const std::string text = said_of(sorted, 0, false);
+  EXPECT_THAT(text, AllOf(HasSubstr("batches have samples of one class alone"),
+                          HasSubstr("session/likely_mistakes_test.cc:"), HasSubstr(".shuffle(n)")));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  EXPECT_THAT(said_of(sorted, 4, false), HasSubstr("batches have samples of one class alone"))
+      << "too little";
+  EXPECT_THAT(said_of([](int i) { return i / 48; }, 0, true), HasSubstr("of one class alone"));
+  EXPECT_EQ(said_of(sorted, 96, false), "");
+  EXPECT_EQ(said_of([](int i) { return i % 3; }, 0, false), "");
+  // Of a rare class no batch is made.
+  EXPECT_EQ(said_of([](int i) { return i % 48 == 5 ? 1 : 0; }, 0, false), "");
+}
+
+TEST_F(LikelyMistakesInLabels, NumbersThatAreNoProbabilities) {
+  for (const int least : {-1, 1}) {
+    const std::string text =
+        said_of([&](int i) { return i % 2 == 0 ? least : least + 1 + (least < 0); }, 0, true);
+    EXPECT_THAT(text,
+                AllOf(HasSubstr("the labels of sigmoid_cross_entropy at session/likely_mistakes_test.cc:"),
+                      HasSubstr("are to be 0, 1 or between")));
+    EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  }
+  EXPECT_EQ(said_of([](int i) { return i % 2; }, 0, true), "");
+}
+
 // As many steps as are telling, over ten samples in batches of two; weights that are not 0 from step
 // `zeros` on.
 TEST_F(LikelyMistakes, WeightsThatAreAllZero) {

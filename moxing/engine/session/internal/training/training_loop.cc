@@ -21,7 +21,10 @@ using Clock = std::chrono::steady_clock;
 }  // namespace
 
 TrainingLoop::TrainingLoop(Training& training, TrainingSession& session)
-    : training_(training), session_(session), zero_loss_(session.first_spec()) {
+    : training_(training),
+      session_(session),
+      zero_loss_(session.first_spec()),
+      label_mistakes_(*training.compiler->for_signature(training.data->dataset().signature()).graph) {
   for (const std::string& name : session.log_names())
     log_directions_.push_back(direction_of(session.first_spec(), name));
 }
@@ -70,6 +73,7 @@ void TrainingLoop::step() {
   ReplicatedStep& step = *training_.step;
   session_.begin_step();
   training_.data->begin_step();  // a hook may have failed before it, and what is saved then is without it
+  label_mistakes_.note(batches_, session_.steps_per_epoch());
   const auto before = Clock::now();
   step.run({.seed = training_.start.settings.seed,
             .step = session_.global_step(),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "moxing/engine/session/internal/training/best_values.h"
+#include "moxing/engine/session/internal/training/label_mistakes.h"
 #include "moxing/engine/session/internal/training/training.h"
 #include "moxing/engine/session/internal/training/training_session.h"
 #include "moxing/engine/session/internal/training/zero_loss.h"
@@ -44,6 +45,7 @@ class TrainingLoop {
   std::vector<std::optional<metrics::Direction>> log_directions_;  // of Session::log_names
   BestValues best_batches_;
   ZeroLoss zero_loss_;
+  LabelMistakes label_mistakes_;
   Seconds seconds_;
 };
 
