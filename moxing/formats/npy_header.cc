@@ -173,7 +173,10 @@ NpyHeader parse_npy_header(std::span<const std::byte> content, const std::string
     throw DataError(fmt::format("'{}', offset {}: {}", name, offset, what));
   };
   if (!text.starts_with(kMagic) || text.size() < 10)
-    fail(0, "this is no .npy file: it starts with \\x93NUMPY");
+    fail(0,
+         fmt::format(
+             "this is no .npy file, which would start with \\x93NUMPY{}",
+             text.starts_with("PK\x03\x04") ? ", but a zip archive: data::npz and read_npz read those" : ""));
   const int version = std::to_integer<int>(content[6]);
   if (version < 1 || version > 3) fail(6, fmt::format("version {} of the format is unknown", version));
   const size_t length_bytes = version == 1 ? 2 : 4, begin = 8 + length_bytes;

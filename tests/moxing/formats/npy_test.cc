@@ -94,7 +94,8 @@ TEST(Npy, RefusesWhatItCannotHold) {
   EXPECT_THAT(message(npy(header("|u1", "(1,)"), "xy")), HasSubstr("2 are given"));
   EXPECT_THAT(message(npy(header("<f4", "(4611686018427387904, 4)"), "")), HasSubstr("impossible"));
   EXPECT_THAT(message(npy(header("|b1", "(1,)"), "\2")), HasSubstr("bool"));
-  EXPECT_THAT(message("text"), HasSubstr("no .npy file"));
+  EXPECT_THAT(message("text"), HasSubstr("no .npy file, which would start with"));
+  EXPECT_THAT(message("PK\x03\x04 and so on"), HasSubstr("a zip archive: data::npz and read_npz"));
   const std::string long_header = std::string(70'000, ' ') + header("|u1", "(1,)");
   EXPECT_THAT(
       message(std::string("\x93NUMPY\x02\0", 8) + std::string("\xa5\x11\1\0", 4) + long_header + "\7"),
