@@ -18,6 +18,7 @@
 #include "moxing/formats/npy.h"
 #include "moxing/job/data_memory.h"
 #include "moxing/optimizers/optimizer_options.h"
+#include "moxing/prediction/predictions_file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/resource_limits.h"
@@ -245,6 +246,8 @@ void resolve_predictions(const RunSpec& spec, RunSettings* settings) {
     throw InvalidArgument(
         "run: there is no output_fn and predictions is not set, so nothing would receive what the model "
         "computes; name a file with --predictions=FILE.csv, .jsonl or .npz");
+  if (settings->run_mode == ModeKeys::PREDICT && !settings->predictions.file.empty())
+    require_other_than_input(settings->predictions.file, flag("data_url"), "that data_url names");
   // A YAML serves all modes.
   if (settings->run_mode != ModeKeys::PREDICT && !settings->predictions.file.empty() &&
       option_origin("predictions") == "command line")

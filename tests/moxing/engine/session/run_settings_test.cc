@@ -1,7 +1,9 @@
 // What a run makes of its options.
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "moxing/config/flags.h"
 #include "runtime/base/file.h"
@@ -55,6 +57,28 @@ TEST(Intervals, OfTheUserTakeThePlaceOfAProgramsStepsAndAProgramsOwnDoNot) {
       {"save_summary_steps", 3}, {"save_summary_secs", 1000}, {"log_every_n_steps", 0}};
   EXPECT_EQ(records_of({}, both).lines, usual.lines);
   EXPECT_EQ(records_of({"--save_summary_steps=3", "--save_summary_secs=1000"}, steps).lines, usual.lines);
+}
+
+// Of a program that reads the file of data_url by itself.
+TEST(Predictions, DoNotTakeThePlaceOfTheData) {
+  const std::string log_dir = fresh_directory("predictions_of_settings"), data = log_dir + "/data.csv";
+  const auto spec = [&](ModeKeys mode) {
+    RunSpec spec = one_weight_run(log_dir, 2);
+    spec.run_mode = mode;
+    return spec;
+  };
+  {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=error", "--data_url=" + data});
+    run_or_throw(spec(ModeKeys::TRAIN));
+  }
+  write_file_atomically(data, "1,2\n");
+  const ScopedConfiguration configuration({"--threads=1", "--log_level=error", "--data_url=" + data,
+                                           "--predictions=" + log_dir + "/../" +
+                                               std::filesystem::path(log_dir).filename().string() +
+                                               "/data.csv"});
+  EXPECT_THAT(message_of_run<ConfigError>(spec(ModeKeys::PREDICT)),
+              testing::HasSubstr("the file that data_url names, which would be replaced"));
+  EXPECT_EQ(read_file(data), "1,2\n");
 }
 
 }  // namespace
