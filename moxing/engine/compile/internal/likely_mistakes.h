@@ -8,8 +8,8 @@
 namespace mox::internal {
 
 // A warning, naming the line, for the first op that puts every sample beside every other one by broadcasting
-// (first_of_all_pairs), and for the first cross entropy of logits that is given probabilities. `signature`:
-// of the batch.
+// (first_of_all_pairs), for the first cross entropy of logits that is given probabilities, and for the first
+// convolution of data whose last axis seems to be that of the channels. `signature`: of the batch.
 void warn_of_likely_mistakes(const Graph& graph, const std::vector<TensorType>& signature);
 
 }  // namespace mox::internal

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "moxing/layers/layers.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox {
@@ -70,6 +71,32 @@ TEST_F(LikelyMistakes, ProbabilitiesInThePlaceOfLogits) {
               return reduce_mean(sparse_softmax_cross_entropy(outputs(x, 3), y));
             }),
             "");
+}
+
+TEST_F(LikelyMistakes, ImagesWithTheirChannelsLast) {
+  const auto said_of_images = [&](const Shape& image, std::array<int64_t, 2> window) {
+    RunSpec s = spec();
+    s.log_dir = fresh_directory("likely_mistakes");
+    s.max_number_of_steps = 1;
+    s.input_fn = [&](ModeKeys) {
+      return Dataset::from_arrays({Array(DType::kFloat32, {4, image.elements()})}).repeat();
+    };
+    s.model_fn = [&](const Inputs& in, ModeKeys) {
+      const Tensor images = reshape(in[0] * (1.0F / 255), {in[0].shape()[0], image[0], image[1], image[2]});
+      return ModelSpec{.loss = reduce_mean(square(layers::conv2d(images, 2, window)))};
+    };
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said_of_images({28, 28, 1}, {5, 5}),
+              AllOf(HasSubstr("the convolution at session/likely_mistakes_test.cc:"),
+                    HasSubstr("28 channels of 28 x 1 pixels"), HasSubstr("transpose(x, {0, 3, 1, 2})")));
+  EXPECT_THAT(said_of_images({12, 16, 3}, {3, 3}), HasSubstr("12 channels of 16 x 3 pixels"));
+  EXPECT_EQ(said_of_images({3, 12, 16}, {3, 3}), "");
+  EXPECT_EQ(said_of_images({1, 28, 28}, {5, 5}), "");
+  EXPECT_EQ(said_of_images({28, 28, 1}, {5, 1}), "") << "in one dimension";
 }
 
 // Of 96 samples in batches of eight, whose labels are `label` of their number.
