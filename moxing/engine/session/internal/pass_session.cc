@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/base/seconds.h"
 #include "runtime/job/job.h"
 
@@ -41,6 +42,11 @@ void PassSession::run(const Dataset& data, FunctionRef<void()> pass) {
                       "out of this mode (Hook::takes_part_in)",
                       stop_reason(), to_string(mode())));
     pass();
+    if (stop_requested() && !interrupted() && batches_ != all_batches_)
+      log_warning(fmt::format(
+          "a hook has asked to stop ({}) after {} samples: what run_mode {} gives is of these alone. "
+          "Let a hook that is for trainings derive from mox::TrainingHook",
+          stop_reason(), samples_, to_string(mode())));
   });
 }
 

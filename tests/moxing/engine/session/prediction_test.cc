@@ -283,8 +283,17 @@ TEST_F(PredictionTest, HooksMayStopAPassAndMayNotTrain) {
   s.predictions = log_dir_ + "/p.csv";
   s.hooks = {
       after_run_hook([](Session& session, const StepResult&) { session.request_stop("seen enough"); })};
-  EXPECT_EQ(run_or_throw(s).stop_reason, "seen enough");
+  const auto said = [&] {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run_or_throw(s).stop_reason, "seen enough");
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said(), AllOf(HasSubstr("a hook has asked to stop (seen enough) after 3 samples"),
+                            HasSubstr("run_mode predict"), HasSubstr("mox::TrainingHook")));
   EXPECT_EQ(results().at("predict").at("samples"), 3);
+  s.batch_size = 100;  // there is nothing that it has stopped
+  EXPECT_EQ(said(), "");
   s.hooks = {before_run_hook([](Session& session) { session.save_checkpoint(); })};
   EXPECT_THAT(message_of_run<FailedPrecondition>(s),
               HasSubstr("Session::save_checkpoint in run_mode predict"));
