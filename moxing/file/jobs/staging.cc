@@ -10,15 +10,15 @@
 
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
+#include "moxing/file/jobs/internal/own_directory.h"
 #include "moxing/file/jobs/internal/place.h"
 #include "runtime/base/error.h"
-#include "runtime/base/file.h"
 
 namespace mox::file {
 namespace {
 
 std::string new_directory(const std::string& places) {
-  make_directories(places);
+  internal::make_safe_directory(places);
   std::string name = places + "/staging-" + std::string(6, 'X');  // which mkdtemp replaces
   if (!::mkdtemp(name.data()))
     throw IoError(fmt::format("cannot make a directory in '{}': {}", places, std::strerror(errno)));

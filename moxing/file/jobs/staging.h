@@ -10,7 +10,7 @@ class Staging {
   // `url` is the file that is to be written, or what the names of several begin with. Of a store: a directory
   // is made below `places` (places_directory) for them. Throws InvalidArgument for a malformed name, one that
   // ends in '/' and a directory of the store, NotFound for a bucket that is not there, IoError if the store
-  // does not answer or refuses.
+  // does not answer or refuses, UnusablePlace where others may rename what is made in `places`.
   Staging(const std::string& url, const std::string& places);
   // Removes what is on this machine, unless send() failed.
   ~Staging();

@@ -13,6 +13,7 @@
 #include "moxing/file/jobs/internal/own_directory.h"
 #include "moxing/file/jobs/internal/place.h"
 #include "moxing/file/jobs/local_places.h"
+#include "moxing/file/jobs/staging.h"
 #include "runtime/base/error.h"
 #include "runtime/base/local_name.h"
 #include "tests/moxing/file/store_fixture.h"
@@ -79,6 +80,17 @@ TEST_F(OwnPlaces, AreNotMadeWhereOthersMayRename) {
   // With the sticky bit nobody may rename what is another's.
   ::chmod(places_.c_str(), 01777);
   EXPECT_EQ(read(local_data("s3://bucket/set", places_) + "/a"), "a");
+}
+
+// What is on its way to a store is written there, and all that lies there by then is sent.
+TEST_F(OwnPlaces, OutputIsNotMadeWhereOthersMayRename) {
+  fs::create_directory(places_);
+  ::chmod(places_.c_str(), 0777);
+  EXPECT_THAT(message_of<UnusablePlace>([&] { Staging("s3://bucket/predictions.csv", places_); }),
+              HasSubstr("'" + places_ + "' may be written to by others"));
+  EXPECT_TRUE(fs::is_empty(places_));
+  ::chmod(places_.c_str(), 01777);
+  EXPECT_EQ(Staging("s3://bucket/predictions.csv", places_).path().find(places_ + "/staging-"), 0u);
 }
 
 TEST_F(OwnPlaces, AreThisUsersAloneToWriteTo) {
