@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -124,10 +125,13 @@ int default_threads() {
   const int cores = available_cores();
   const char* const given = std::getenv("OMP_NUM_THREADS");
   if (given == nullptr || *given == '\0') return cores;
-  const std::string_view text(given);
+  constexpr std::string_view kBlanks = " \t\r\n";  // which OpenMP allows around the number
+  std::string_view text(given);
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   const char* const end = text.data() + text.size();
   int threads = 0;
-  const auto [rest, error] = std::from_chars(text.data(), end, threads);
+  auto [rest, error] = std::from_chars(text.data(), end, threads);
+  while (rest != end && kBlanks.find(*rest) != std::string_view::npos) ++rest;
   if (error != std::errc() || (rest != end && *rest != ',') || threads < 1 || threads > 4096)
     throw InvalidArgument(
         fmt::format("OMP_NUM_THREADS is '{}', which is no number of threads from 1 to 4096; "

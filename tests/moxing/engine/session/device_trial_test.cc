@@ -148,8 +148,11 @@ TEST_F(AutomaticThreads, OfTheEnvironmentAreTheDefault) {
   ::setenv("OMP_NUM_THREADS", threads.c_str(), 1);
   EXPECT_THAT(log_with({}), HasSubstr(said));
   EXPECT_THAT(log_with({"--threads=1"}), Not(HasSubstr(said))) << "what is given counts";
-  ::setenv("OMP_NUM_THREADS", (threads + ",1").c_str(), 1);  // by level of nesting
-  EXPECT_THAT(log_with({}), HasSubstr(said));
+  // By level of nesting, and with blanks, as OpenMP takes it.
+  for (const std::string& given : {threads + ",1", " " + threads + " ", threads + " , 1"}) {
+    ::setenv("OMP_NUM_THREADS", given.c_str(), 1);
+    EXPECT_THAT(log_with({}), HasSubstr(said));
+  }
 }
 
 TEST_F(AutomaticThreads, OfTheEnvironmentMustBeANumber) {
