@@ -27,16 +27,17 @@ size_t allowed_heap(const unsigned char* data, size_t size) {
 }  // namespace mox::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const mox::image::DecodeLimits limits{.pixels = 1 << 20};
-  static mox::image::ImageReader exact(
+  // Of this input alone: what readers of more than one keep between them would not count.
+  const mox::image::DecodeLimits limits{.pixels = 1 << 20};
+  mox::image::ImageReader exact(
       {.height = 9, .width = 7, .crop = mox::image::Crop::kRandomResized, .flip = true}, limits);
-  static mox::image::ImageReader fast({.height = 5,
-                                       .width = 6,
-                                       .crop = mox::image::Crop::kCentre,
-                                       .resize_shorter = 8,
-                                       .resize_shorter_max = 8,
-                                       .fast_decode = true},
-                                      limits);
+  mox::image::ImageReader fast({.height = 5,
+                                .width = 6,
+                                .crop = mox::image::Crop::kCentre,
+                                .resize_shorter = 8,
+                                .resize_shorter_max = 8,
+                                .fast_decode = true},
+                               limits);
   const auto read_as = [&](auto value) {
     std::vector<decltype(value)> out(3 * 9 * 7);
     for (auto* reader : {&exact, &fast}) {

@@ -60,9 +60,10 @@ class PngDecoder : public FormatDecoder {
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
     if (!info_) throw std::bad_alloc();
     png_set_read_fn(png_, this, on_read);
-    // A chunk that is packed, as texts may be, is not unpacked to more than this.
+    // Of all chunks those alone that pixels are made of: texts, which may be packed to a thousandth, would be
+    // unpacked and kept.
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_chunk_malloc_max(png_, 1 << 20);
-    png_set_chunk_cache_max(png_, 64);
     guarded([this] { png_read_info(png_, info_); });
     require_size(width(), height(), limits, name);
     if (const uint64_t raw = png_get_rowbytes(png_, info_) * uint64_t{png_get_image_height(png_, info_)};
