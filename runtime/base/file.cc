@@ -76,8 +76,9 @@ bool is_there_as_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
-std::string read_file(const std::string& path) {
-  const FileDescriptor file = open_regular_file(path);
+std::string read_file(const std::string& path) { return read_open_file(open_regular_file(path), path); }
+
+std::string read_open_file(const FileDescriptor& file, const std::string& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_io("stat", path, errno);
   const size_t bytes = status.st_size;
@@ -86,12 +87,14 @@ std::string read_file(const std::string& path) {
   content.reserve(bytes);
   ask_for_huge_pages(content.data(), bytes);
   content.resize(bytes);
+  off_t offset = 0;
   const auto read_into = [&](std::span<char> out) {
     for (size_t filled = 0; filled < out.size();) {
-      const ssize_t got = ::read(file.get(), out.data() + filled, out.size() - filled);
+      const ssize_t got = ::pread(file.get(), out.data() + filled, out.size() - filled, offset);
       if (got < 0 && errno != EINTR) throw_io("read", path, errno);
       if (got == 0) return filled;
       filled += std::max<ssize_t>(got, 0);
+      offset += std::max<ssize_t>(got, 0);
     }
     return out.size();
   };

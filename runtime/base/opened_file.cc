@@ -74,6 +74,25 @@ std::string directory_of(const std::string& path) {
 
 constexpr int kMostReplaced = 10;  // while it was opened
 
+// O_NONBLOCK: a FIFO in the file's place must not make us wait; for a file it changes nothing.
+FileDescriptor open_for_reading(const std::string& path, int flags) {
+  require_local_name(path);
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
+  if (file.get() < 0) {
+    if (errno == ENOENT) throw NotFound(fmt::format("no file '{}'", path));
+    if (errno == ELOOP && (flags & O_NOFOLLOW) != 0)
+      throw UnusablePlace(
+          fmt::format("'{}' is a link, which is not followed where what is read is written anew; "
+                      "remove it",
+                      path));
+    throw IoError(
+        fmt::format("cannot open '{}': {}", path,
+                    errno == ENXIO ? "it is a socket or a device that is not there" : std::strerror(errno)));
+  }
+  status_of(file, path);
+  return file;
+}
+
 }  // namespace
 
 void require_memory(size_t bytes, const std::string& path) {
@@ -105,17 +124,15 @@ FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
 
 int FileDescriptor::release() { return std::exchange(descriptor_, -1); }
 
-// O_NONBLOCK: a FIFO in the file's place must not make us wait; for a file it changes nothing.
-FileDescriptor open_regular_file(const std::string& path) {
-  require_local_name(path);
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file.get() < 0) {
-    if (errno == ENOENT) throw NotFound(fmt::format("no file '{}'", path));
-    throw IoError(
-        fmt::format("cannot open '{}': {}", path,
-                    errno == ENXIO ? "it is a socket or a device that is not there" : std::strerror(errno)));
-  }
-  status_of(file, path);
+FileDescriptor open_regular_file(const std::string& path) { return open_for_reading(path, 0); }
+
+FileDescriptor open_file_to_go_on_with(const std::string& path) {
+  FileDescriptor file = open_for_reading(path, O_NOFOLLOW);
+  if (status_of(file, path).st_nlink > 1)
+    throw UnusablePlace(
+        fmt::format("'{}' has a second name in some other place, from where others may not be meant to "
+                    "read it; remove it",
+                    path));
   return file;
 }
 

@@ -37,6 +37,14 @@ class FileDescriptor {
 // for anything else.
 FileDescriptor open_regular_file(const std::string& path);
 
+// For reading what has been kept in a directory that others may write to, and is written there anew with what
+// it holds, so that they may read it: not what they have put a link to. As open_regular_file, but
+// throws UnusablePlace for a link, and for a file that has a second name elsewhere.
+FileDescriptor open_file_to_go_on_with(const std::string& path);
+
+// All that an open file holds; `path` is for messages. Throws IoError.
+std::string read_open_file(const FileDescriptor& file, const std::string& path);
+
 // Throws IoError, naming the file `path`, unless `bytes` of it, which are to be read at once, fit into the
 // memory that this process may have: by holes a file may be larger than what its disk holds of it. Costs
 // nothing for less than 64 MiB.

@@ -205,7 +205,7 @@ void MetricsLog::write(const nlohmann::ordered_json& line) {
 }
 
 void MetricsLog::thin() {
-  const std::string all = read_file(path_);
+  const std::string all = read_open_file(file_, path_);  // whatever has its name by now
   std::vector<LoggedLine> logged;
   const std::vector<std::string_view> lines = lines_of(all);
   for (const std::string_view line : lines) {
@@ -221,7 +221,8 @@ void MetricsLog::thin() {
     evaluations_stay = evaluations_stay && (stays[i] || logged[i].is_of_a_step);
   }
   // What an evaluation beside the run has written meanwhile.
-  if (const std::string now = read_file(path_); now.size() > all.size()) kept += now.substr(all.size());
+  if (const std::string now = read_open_file(file_, path_); now.size() > all.size())
+    kept += now.substr(all.size());
   write_file_atomically(path_, kept);
   file_ = open_kept_file(path_);
   bytes_ = kept.size();

@@ -160,5 +160,19 @@ TEST_F(MetricsLogTest, ALinkInItsPlaceIsNotFollowed) {
   EXPECT_EQ(read_file(elsewhere), "kept");
 }
 
+// What this user alone may read would be in a file that others may.
+TEST_F(MetricsLogTest, ALinkThatComesInItsPlaceIsNotWrittenAnew) {
+  const std::string secret = directory_.write("secret", "a key\n");
+  MetricsLog log(1'000);
+  log.open(path(), 0);
+  log.write({{"step", 1}, {"loss", 0.5}});
+  std::filesystem::remove(path());
+  std::filesystem::create_symlink(secret, path());
+  for (int64_t step = 2; step <= 200; ++step) log.write({{"step", step}, {"loss", 0.5}});
+  EXPECT_FALSE(std::filesystem::is_symlink(path()));
+  EXPECT_THAT(read_file(path()), testing::Not(HasSubstr("a key")));
+  EXPECT_EQ(read_file(secret), "a key\n");
+}
+
 }  // namespace
 }  // namespace mox::internal

@@ -163,5 +163,18 @@ TEST_F(OpenedFileTest, ANewFileThatIsGivenUpLeavesNothing) {
   EXPECT_THROW(NewFile(in("no_directory/out")), IoError);
 }
 
+// Who may make a link in a directory would have what it leads to written where he may read it.
+TEST_F(OpenedFileTest, WhatIsGoneOnWithIsNoLinkAndHasOneName) {
+  write_file_atomically(in("elsewhere"), "kept");
+  EXPECT_EQ(read_open_file(open_file_to_go_on_with(in("elsewhere")), in("elsewhere")), "kept");
+  EXPECT_THROW(open_file_to_go_on_with(in("nowhere")), NotFound);
+  fs::create_symlink(in("elsewhere"), in("link"));
+  EXPECT_NE(message_of<UnusablePlace>([&] { open_file_to_go_on_with(in("link")); }).find("is a link"),
+            std::string::npos);
+  fs::create_hard_link(in("elsewhere"), in("second"));
+  EXPECT_NE(message_of<UnusablePlace>([&] { open_file_to_go_on_with(in("second")); }).find("a second name"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace mox

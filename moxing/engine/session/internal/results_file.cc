@@ -69,7 +69,7 @@ OrderedJson known_results(const std::string& text, const std::string& path) {
 // "" if there is none. `path` may be a URL.
 std::string text_at(const std::string& path) {
   try {
-    return file::is_remote(path) ? file::read(path) : read_file(path);
+    return file::is_remote(path) ? file::read(path) : read_open_file(open_file_to_go_on_with(path), path);
   } catch (const NotFound&) {
     return "";
   }

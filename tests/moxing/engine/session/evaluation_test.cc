@@ -14,6 +14,7 @@
 #include "runtime/base/file.h"
 #include "runtime/data/pipeline.h"
 #include "tests/moxing/small_run.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox {
 namespace {
@@ -115,6 +116,31 @@ TEST_F(EvaluationTest, ResultsThatWouldGrowAreNotGoneOnWith) {
   write_file_atomically(kept, "{\"of_others\": {\"a\": [1, 2]}}");
   run_or_throw(s);
   EXPECT_THAT(read_file(kept), testing::AllOf(HasSubstr("of_others"), HasSubstr("\"eval\"")));
+}
+
+// Who may make a file in a log_dir would have what only this user may read written where all may.
+TEST_F(EvaluationTest, ResultsOfAFileElsewhereAreNotWrittenAnew) {
+  const ScopedConfiguration configuration({"--threads_per_device=1", "--log_level=warning"});
+  auto s = scored();
+  s.run_mode = ModeKeys::TRAIN;
+  s.log_dir = log_dir_;
+  run_or_throw(s);
+  s.run_mode = ModeKeys::EVAL;
+  const TemporaryDirectory elsewhere;
+  elsewhere.write("keys.json", R"({"secret_key": "wJalrXUtnFEMI"})");
+  const std::string keys = elsewhere.path() + "/keys.json", kept = log_dir_ + "/results.json";
+  const auto evaluated = [&] {
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  };
+  std::filesystem::create_symlink(keys, kept);
+  EXPECT_THAT(evaluated(), HasSubstr("'" + kept + "' is a link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(kept));
+  std::filesystem::remove(kept);
+  std::filesystem::create_hard_link(keys, kept);
+  EXPECT_THAT(evaluated(), HasSubstr("'" + kept + "' has a second name"));
+  EXPECT_EQ(std::filesystem::hard_link_count(kept), 2);
 }
 
 TEST_F(EvaluationTest, MetricsHaveTheSameBitsForAnyBatchSizeAndNumberOfDevices) {
