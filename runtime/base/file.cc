@@ -111,11 +111,12 @@ std::string read_open_file(const FileDescriptor& file, const std::string& path) 
 void write_file_atomically(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
   require_local_name(path);
   static std::atomic<unsigned> counter{0};
+  const unsigned permissions = permissions_in_place_of(path);
   std::string temporary;
   int descriptor = -1;
   for (int attempt = 0; descriptor < 0; ++attempt) {
     temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);
-    descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
     // Another process may have our number: in another container or on another host, or killed before
     // it could rename.
     if (descriptor < 0 && (errno != EEXIST || attempt == kMostAttempts)) throw_io("create", temporary, errno);

@@ -31,7 +31,8 @@ NewFile::NewFile(std::string path)
       temporary_(fmt::format("{}{}{:0{}x}", path_, kWriting, unforeseeable_number(), kDigits)) {
   require_local_name(path_);
   // O_EXCL follows no link and takes nothing that is there already.
-  file_ = FileDescriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  file_ = FileDescriptor(
+      ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, permissions_in_place_of(path_)));
   if (file_.get() < 0) fail("create");
 }
 

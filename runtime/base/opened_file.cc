@@ -136,6 +136,14 @@ FileDescriptor open_file_to_go_on_with(const std::string& path) {
   return file;
 }
 
+unsigned permissions_in_place_of(const std::string& path) {
+  constexpr mode_t kOwners = 0600, kOthersRead = 0044;
+  struct stat status {};
+  const bool is_own =
+      ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
+  return kOwners | (is_own ? status.st_mode & kOthersRead : kOthersRead);
+}
+
 bool is_this_users(unsigned owner, const std::string& directory) {
   if (owner == ::geteuid()) return true;
   const std::string probe = fmt::format("{}/.owner-{:016x}", directory, unforeseeable_number());

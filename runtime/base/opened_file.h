@@ -55,6 +55,10 @@ void require_memory(size_t bytes, const std::string& path);
 // regular file.
 FileDescriptor open_kept_file(const std::string& path, unsigned mode = 0644);
 
+// The permissions, before the umask, of a new file that comes in the place of `path`: 0644, or less where
+// this user's file of that name lets others read less.
+unsigned permissions_in_place_of(const std::string& path);
+
 // Whether what belongs to `owner` in `directory` is this process's own: its user's, or that of whom the file
 // system takes it for (of root, where a server lets nobody be root; of everybody, where a mount gives all
 // files to one).

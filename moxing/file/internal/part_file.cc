@@ -147,7 +147,9 @@ bool PartFile::empty() {
 
 void PartFile::publish(bool durable) {
   // Where that is refused, the file system has no permissions: the file is this user's.
-  const mode_t permissions = exact_permissions_ ? *exact_permissions_ : permissions_ & ~umask_of_process();
+  const mode_t permissions = exact_permissions_
+                                 ? *exact_permissions_
+                                 : permissions_ & permissions_in_place_of(path_) & ~umask_of_process();
   [[maybe_unused]] const int changed = ::fchmod(file_.get(), permissions);
   if (durable) sync_file(file_.get(), part_path_);
   if (::rename(part_path_.c_str(), path_.c_str()) != 0)

@@ -67,8 +67,10 @@ TEST_F(PartFileAmongStrangers, IsItsOwnersAloneUntilItIsPublished) {
   const auto mode_of = [&](const char* name) {
     return fs::status(directory_.file(name)).permissions() & fs::perms::all;
   };
-  for (const auto& [mask, expected] : {std::pair(mode_t{022}, 0644), std::pair(mode_t{0}, 0644),
-                                       std::pair(mode_t{027}, 0640), std::pair(mode_t{077}, 0600)}) {
+  // In the place of a file that others may not read it comes as one.
+  for (const auto& [mask, expected] :
+       {std::pair(mode_t{022}, 0644), std::pair(mode_t{0}, 0644), std::pair(mode_t{027}, 0640),
+        std::pair(mode_t{077}, 0600), std::pair(mode_t{022}, 0600)}) {
     const mode_t before = ::umask(mask);
     PartFile file = part();
     file.begin("source", 4);

@@ -163,6 +163,27 @@ TEST_F(OpenedFileTest, ANewFileThatIsGivenUpLeavesNothing) {
   EXPECT_THROW(NewFile(in("no_directory/out")), IoError);
 }
 
+// A file that is written anew is another one; what its owner has kept from others stays so.
+TEST_F(OpenedFileTest, WhatOthersMayNotReadStaysSoWhenItIsWrittenAnew) {
+  const mode_t mask = ::umask(022);
+  for (const auto& [before, after] : {std::pair(0, 0644), std::pair(0600, 0600), std::pair(0400, 0600),
+                                      std::pair(0640, 0640), std::pair(0666, 0644)}) {
+    for (const bool whole : {true, false}) {
+      fs::remove(in("key"));
+      if (before != 0) {
+        write_file_atomically(in("key"), "old");
+        ASSERT_EQ(::chmod(in("key").c_str(), static_cast<mode_t>(before)), 0);
+      }
+      if (whole)
+        write_file_atomically(in("key"), "new");
+      else
+        NewFile(in("key")).publish();
+      EXPECT_EQ(fs::status(in("key")).permissions(), fs::perms(after)) << whole;
+    }
+  }
+  ::umask(mask);
+}
+
 // Who may make a link in a directory would have what it leads to written where he may read it.
 TEST_F(OpenedFileTest, WhatIsGoneOnWithIsNoLinkAndHasOneName) {
   write_file_atomically(in("elsewhere"), "kept");
