@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "moxing/file/internal/descriptor.h"
 #include "moxing/file/internal/removal_report.h"
@@ -28,6 +30,19 @@ Stat stat_of(const struct stat& status) {
       std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(
           std::chrono::seconds(status.st_mtim.tv_sec) + std::chrono::nanoseconds(status.st_mtim.tv_nsec)));
   return stat;
+}
+
+// Among those who append to a file by this way; false if it is not to be had soon. Whoever may read a file
+// may lock it, for ever.
+bool has_locked(const Descriptor& file) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kPatience{2};
+  constexpr std::chrono::milliseconds kBetweenAttempts{5};
+  for (const auto until = Clock::now() + kPatience; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0;) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || Clock::now() > until) return false;
+    std::this_thread::sleep_for(kBetweenAttempts);
+  }
+  return true;
 }
 
 [[noreturn]] void refuse_directory(std::string_view doing, const std::string& path) {
@@ -176,15 +191,19 @@ class LocalStore : public Store {
     require_file(url, "append to");
     make_parent(url);
     const Descriptor file = open_for_writing(url.path, O_WRONLY | O_CREAT | O_APPEND);
-    // Other writers that come this way wait, so that what fails can be taken back.
-    ::flock(file.get(), LOCK_EX);
+    // Others wait, so that what fails can be taken back.
+    const bool is_alone = has_locked(file);
     struct stat before {};
     if (::fstat(file.get(), &before) != 0) throw_system("look at", url.path, errno);
     try {
       write_fully(file.get(), content, url.path);
       if (::fsync(file.get()) != 0 && errno != EINVAL) throw_system("flush", url.path, errno);
-    } catch (const IoError&) {
-      if (S_ISREG(before.st_mode) && ::ftruncate(file.get(), before.st_size) != 0)
+    } catch (const IoError& error) {
+      if (!S_ISREG(before.st_mode)) throw;
+      if (!is_alone)
+        throw IoError(fmt::format("'{}' may have a part of what should have been appended: {}", url.path,
+                                  error.what()));
+      if (::ftruncate(file.get(), before.st_size) != 0)
         throw IoError(fmt::format("'{}' has a part of what should have been appended: {}", url.path,
                                   std::strerror(errno)));
       throw;

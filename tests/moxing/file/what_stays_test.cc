@@ -1,7 +1,10 @@
 // What copies, moves and synchronisations must leave alone, whatever it is called and wherever it lies.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -269,6 +272,16 @@ TEST_F(WhatStays, PipesAndDevices) {
     EXPECT_TRUE(is_pipe());
   }
   EXPECT_THAT(list_directory(directory_.path()), ElementsAre("a", "pipe"));
+}
+
+// Whoever may read a file may lock it, and keep it locked.
+TEST_F(WhatStays, AFileThatOthersHoldLockedIsAppendedTo) {
+  write(here("log"), "one\n");
+  const int others = ::open(here("log").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(others, LOCK_EX), 0);
+  append(here("log"), "two\n");
+  EXPECT_EQ(read(here("log")), "one\ntwo\n");
+  ::close(others);
 }
 
 TEST_F(WhatStays, WhatMayNotBeLookedAtIsNoEmptyDirectory) {
