@@ -1,5 +1,6 @@
 // Directories that others may write to: whatever they have put there before, and change meanwhile, what a run
-// writes and reads there touches no file outside, and waits for nothing that does not come.
+// writes and reads there touches no file outside, writes down nothing of one, and waits for nothing that does
+// not come.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -97,6 +98,10 @@ const std::vector<std::string> kNames = {".lock",
                                          "place.in-use",
                                          "place.complete"};
 
+// What files outside hold: JSON, with which a run might go on.
+constexpr const char* kOutside = R"({"step": 1, "evaluation": true, "loss": 0.5, "untouched": "a secret"})"
+                                 "\n";
+
 constexpr const char* kCopied = "what an object holds";  // of a copy under way, which begins with a source
 
 // What is there if nobody means harm, so that what comes behind reading it is tried, too.
@@ -126,7 +131,7 @@ class Layout {
       fs::create_directories(outside() / name);
     for (const char* name : {"secret", "folder/deep", "folder/checkpoint-7/state.json",
                              "folder/checkpoint-3.saving/state.json", "folder/snapshot-1.safetensors"})
-      std::ofstream(outside() / name) << "untouched";
+      std::ofstream(outside() / name) << kOutside;
     const uint64_t entries = 1 + draw(12);
     for (uint64_t i = 0; i < entries; ++i) put(kNames[draw(kNames.size())], draw(kKinds));
   }
@@ -140,6 +145,20 @@ class Layout {
   fs::path inside() const { return top_ / "inside"; }
   fs::path outside() const { return top_ / "outside"; }
   const std::string& text() const { return text_; }
+
+  // The files inside that hold something of those outside, but for those that are links to them.
+  std::string told() const {
+    std::string names;
+    std::error_code error;
+    for (const auto& entry : fs::recursive_directory_iterator(inside(), error)) {
+      if (entry.is_symlink(error) || !entry.is_regular_file(error) || entry.hard_link_count(error) > 1)
+        continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      if (std::string(std::istreambuf_iterator<char>(file), {}).find("a secret") != std::string::npos)
+        names += entry.path().string() + " ";
+    }
+    return names;
+  }
 
   // Every name outside, with what it is and holds.
   std::map<std::string, std::string> seen() const {
@@ -387,6 +406,7 @@ TEST(HostileLayouts, TouchNothingOutsideAndEnd) {
         << (WIFSIGNALED(status) ? "ended by signal " + std::to_string(WTERMSIG(status))
                                 : "status " + std::to_string(WEXITSTATUS(status)));
     EXPECT_EQ(layout.seen(), before);
+    EXPECT_EQ(layout.told(), "");
     if (HasFailure()) return;
   }
 }
