@@ -3,8 +3,12 @@
 #include <malloc.h>
 
 #include <atomic>
+#include <fstream>
+#include <string>
+#include <string_view>
 
 #include "tests/runtime/data/pipeline_testing.h"
+#include "tests/support/sanitizers.h"
 
 namespace mox {
 namespace {
@@ -65,6 +69,31 @@ TEST(Memory, AShuffleGivesBackTheMemoryOfTheSamplesThatItLetsGo) {
   Batch batch;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(pipeline.next(&batch));
   EXPECT_LT(in_use(), before + size_t{100} * kRowBytes) << "a chunk of the filter's, batches, and places";
+}
+
+// Of the process, as it is (VmRSS) or was at its height since clear_refs was written to (VmHWM).
+size_t resident(std::string_view which) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(which)) return std::stoull(line.substr(which.size() + 1)) << 10;
+  return 0;
+}
+
+// Neither of the small samples that were let go, which malloc keeps, nor of a window that grows by copies.
+TEST(Memory, AShuffleOfPlacesTakesWhatTheBudgetSays) {
+  if (kReservesAddressSpace) GTEST_SKIP() << "a sanitizer keeps memory that is given back";
+  constexpr size_t kBudget = size_t{64} << 20;
+  constexpr int32_t kCount = 2'000'000;  // places of 32 bytes
+  const Dataset kept = numbers(kCount).filter([](const Element&) { return true; });
+  std::ofstream("/proc/self/clear_refs") << "5";
+  const size_t before = resident("VmRSS:");
+  if (before == 0) GTEST_SKIP() << "needs /proc";
+  {
+    Pipeline pipeline(kept.shuffle(kCount).batch(100), {.threads = 0, .memory_budget_bytes = kBudget});
+    Batch batch;
+    ASSERT_TRUE(pipeline.next(&batch));
+  }
+  EXPECT_LT(resident("VmHWM:"), before + kBudget + (size_t{12} << 20)) << "and the numbers";
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // shuffle: over positions, with a buffer as large as the data, a keyed permutation that is never stored;
 // otherwise a window of leaves from which each element is drawn, as in TensorFlow.
 #include <fmt/format.h>
+#include <malloc.h>
 
+#include <algorithm>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -116,9 +119,9 @@ class WindowStream : public Stream {
       exhausted_ = true;
       return;
     }
-    const std::span<Leaf> pulled = std::span(buffer_).last(leaves);
-    if (!holds_places_ && charge_.try_to_grow(bytes_of_all(pulled))) return;
+    if (!holds_places_ && charge_.try_to_grow(bytes_of_all(std::span(buffer_).last(leaves)))) return;
     if (!std::exchange(holds_places_, true)) hold_places(std::span(buffer_).first(buffer_.size() - leaves));
+    const std::span<Leaf> pulled = std::span(buffer_).last(leaves);  // which may have moved
     for (Leaf& leaf : pulled) leaf = without_replaceable(leaf);
     charge_.add(bytes_of_all(pulled));
   }
@@ -127,7 +130,20 @@ class WindowStream : public Stream {
     const size_t bytes = bytes_of_all(held);
     for (Leaf& leaf : held) leaf = without_replaceable(leaf);
     charge_.give_back(bytes - bytes_of_all(held));
-    execution_->pool.trim();  // which counts in no budget
+    // What counts in no budget: the pool's buffers, and what malloc keeps of many small samples.
+    execution_->pool.trim();
+    ::malloc_trim(0);
+    make_room();
+  }
+
+  // For all places that the budget has room for: growing by copies, the window would take twice and thrice as
+  // much. What is not used of it takes no memory.
+  void make_room() {
+    const uint64_t most = execution_->memory_budget->bytes() / sizeof(Leaf) + arity();
+    try {
+      buffer_.reserve(std::max<uint64_t>(buffer_.size(), std::min(window_, most / arity()) * arity()));
+    } catch (const std::bad_alloc&) {  // under a limit on addresses it grows as it did
+    }
   }
 
   static size_t bytes_of_all(std::span<const Leaf> leaves) {
