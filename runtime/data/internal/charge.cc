@@ -33,14 +33,21 @@ void Charge::add(size_t bytes) {
 
 void Charge::give_back(size_t bytes) { share_.resize(share_.bytes() - std::min(bytes, share_.bytes())); }
 
-size_t bytes_of(const Leaf& leaf) {
-  size_t bytes = sizeof(Leaf);
-  if (!leaf.payload) return bytes;
-  bytes += sizeof(Payload);
-  for (const Array& array : leaf.payload->value) bytes += sizeof(Array) + array.bytes();
-  for (const std::string& name : leaf.payload->names) bytes += sizeof(std::string) + name.size();
-  for (const Leaf& member : leaf.payload->members) bytes += bytes_of(member);
+size_t bytes_of(const Payload& payload) {
+  // Small elements are mostly what is around their values: the allocator's part of each block, and the
+  // counter of a shared one. An array begins on a line of its own.
+  constexpr size_t kBlock = 16, kShared = 16, kLine = 64;
+  size_t bytes = sizeof(Payload) + kBlock + kShared;
+  if (!payload.value.empty()) bytes += kBlock;
+  for (const Array& array : payload.value)
+    bytes += sizeof(Array) + (array.bytes() + kLine - 1) / kLine * kLine + 2 * (kBlock + kShared);
+  if (!payload.names.empty()) bytes += kBlock;
+  for (const std::string& name : payload.names) bytes += sizeof(std::string) + kBlock + name.size();
+  if (!payload.members.empty()) bytes += kBlock;
+  for (const Leaf& member : payload.members) bytes += bytes_of(member);
   return bytes;
 }
+
+size_t bytes_of(const Leaf& leaf) { return sizeof(Leaf) + (leaf.payload ? bytes_of(*leaf.payload) : 0); }
 
 }  // namespace mox::data::internal

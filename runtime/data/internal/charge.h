@@ -32,5 +32,6 @@ class Charge {
 
 // What is kept for a leaf: its place, and its value if it has one.
 size_t bytes_of(const Leaf& leaf);
+size_t bytes_of(const Payload& payload);
 
 }  // namespace mox::data::internal

@@ -96,5 +96,31 @@ TEST(Memory, AShuffleOfPlacesTakesWhatTheBudgetSays) {
   EXPECT_LT(resident("VmHWM:"), before + kBudget + (size_t{12} << 20)) << "and the numbers";
 }
 
+// Of small elements most is what is around their values.
+TEST(Memory, ACacheOfSmallElementsTakesWhatTheBudgetSays) {
+  if (kReservesAddressSpace) GTEST_SKIP() << "a sanitizer keeps memory that is given back";
+  constexpr size_t kBudget = size_t{32} << 20;
+  const Dataset endless = Dataset::from_generator(kScalar, []() -> Generator {
+    return [](Element* element) {
+      *element = {Array::scalar<int32_t>(1)};
+      return true;
+    };
+  });
+  std::ofstream("/proc/self/clear_refs") << "5";
+  const size_t before = resident("VmRSS:");
+  if (before == 0) GTEST_SKIP() << "needs /proc";
+  for (const bool shuffles : {false, true}) {
+    const Dataset some = endless.take(1'000'000);
+    Pipeline pipeline((shuffles ? some.shuffle(1'000'000) : some.cache()).batch(100),
+                      {.threads = 0, .memory_budget_bytes = kBudget});
+    Batch batch;
+    const auto all = [&] {
+      while (pipeline.next(&batch)) continue;
+    };
+    EXPECT_THROW(all(), FailedPrecondition);
+    EXPECT_LT(resident("VmHWM:"), before + kBudget + (size_t{8} << 20)) << shuffles;
+  }
+}
+
 }  // namespace
 }  // namespace mox

@@ -23,7 +23,7 @@ constexpr const char *kWhat = "the cache",
 class Slots {
  public:
   Slots(const ElementType& type, uint64_t size, std::unique_ptr<Charge> charge)
-      : charge_(std::move(charge)), state_(new std::atomic<uint8_t>[size]), rows_(size) {
+      : charge_(std::move(charge)), state_(new std::atomic<uint8_t>[size]), rows_(type.rows_vary ? size : 0) {
     for (uint64_t i = 0; i < size; ++i) state_[i].store(kEmpty, std::memory_order_relaxed);
     for (const auto& component : type.components)
       columns_.push_back(Array::uninitialized(stacked(component, size)));
@@ -157,12 +157,6 @@ struct Shared {
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const Recording>> recordings;
 };
 
-size_t bytes_of(const Element& element) {
-  size_t bytes = 0;
-  for (const auto& array : element) bytes += array.bytes();
-  return bytes;
-}
-
 class RecordingStream : public Stream {
  public:
   RecordingStream(std::unique_ptr<Stream> child, std::shared_ptr<Shared> shared,
@@ -212,7 +206,7 @@ class RecordingStream : public Stream {
     started_ = true;
     Leaf leaf;
     if (child_->next(&leaf)) {
-      recorded_.charge->add(bytes_of(leaf.payload->value));
+      recorded_.charge->add(sizeof leaf.payload + bytes_of(*leaf.payload));
       recorded_.elements.push_back(std::move(leaf.payload));
       return;
     }
@@ -281,6 +275,7 @@ class CacheNode : public UnaryNode {
         refuse(
             fmt::format("{} elements of {} bytes are more than memory can address", size, component.bytes()));
     }
+    if (type.rows_vary) bytes += size * sizeof(int64_t);
     std::lock_guard lock(shared_->mutex);
     auto& slots = shared_->slots[key];
     if (slots) return slots;
