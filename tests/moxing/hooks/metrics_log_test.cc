@@ -18,7 +18,6 @@
 namespace mox::internal {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string step_line(int64_t step) { return "{\"step\":" + std::to_string(step) + ",\"loss\":0.5}\n"; }

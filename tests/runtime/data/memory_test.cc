@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/error.h"
 #include "tests/runtime/data/pipeline_testing.h"
 #include "tests/support/sanitizers.h"
 

@@ -138,7 +138,7 @@ TEST_F(AutomaticThreads, AndDevicesAreNotMeasuredAtOnce) {
 
 TEST_F(AutomaticThreads, OfTheEnvironmentAreTheDefault) {
   const std::string threads = std::to_string(available_cores() + 1);
-  const auto log_with = [&](std::vector<std::string> flags) {
+  const auto log_with = [&](const std::vector<std::string>& flags) {
     const ScopedConfiguration configuration(flags);
     testing::internal::CaptureStderr();
     run_or_throw(spec());
