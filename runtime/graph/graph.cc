@@ -170,6 +170,19 @@ std::string Graph::free_scope(std::string_view wanted) {
   }
 }
 
+bool Graph::is_in_counted_scope(std::string_view variable) const {
+  for (size_t slash = variable.find('/'); slash != std::string_view::npos;
+       slash = variable.find('/', slash + 1)) {
+    const std::string_view scope = variable.substr(0, slash);
+    if (first_free_numbers_.contains(scope)) return true;
+    const size_t end = scope.find_last_not_of("0123456789");  // of `wanted_1`
+    if (end != std::string_view::npos && end + 1 < scope.size() && scope[end] == '_' &&
+        first_free_numbers_.contains(scope.substr(0, end)))
+      return true;
+  }
+  return false;
+}
+
 std::string Graph::unique_name(std::string_view wanted) { return std::string(take_name(wanted)); }
 
 std::string_view Graph::take_name(std::string_view wanted) {

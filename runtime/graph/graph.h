@@ -75,6 +75,9 @@ class Graph {
   // A scope in which no variable of this graph lies: `wanted`, or `wanted_1`, `wanted_2`, ..., the first of
   // them. Does not take it: a variable declared in it does.
   std::string free_scope(std::string_view wanted);
+  // Whether a variable of that name lies in a scope that free_scope has given: its number is that of the
+  // calls before it, which another graph of the same model may not have.
+  bool is_in_counted_scope(std::string_view variable) const;
 
  private:
   bool has_variable_in(std::string_view scope) const;

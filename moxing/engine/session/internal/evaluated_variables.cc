@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string_view>
 
@@ -29,29 +28,6 @@ std::string with_place(const VariableSpec& spec) {
   return fmt::format("{} (made at {})", spec.name, to_string(spec.where));
 }
 
-// What layers::internal::scope_name calls a layer without a name: its kind, and a number from the second on.
-bool is_counted(std::string_view scope) {
-  for (const std::string_view kind : {"dense", "conv2d_transpose", "conv2d", "batch_norm", "embedding"}) {
-    if (!scope.starts_with(kind)) continue;
-    scope.remove_prefix(kind.size());
-    if (scope.empty()) return true;
-    int number = 0;
-    return scope.starts_with('_') &&
-           std::from_chars(scope.data() + 1, scope.data() + scope.size(), number).ptr ==
-               scope.data() + scope.size();
-  }
-  return false;
-}
-
-bool is_of_counted_layer(std::string_view variable) {
-  for (;;) {
-    const size_t slash = variable.find('/');
-    if (slash == std::string_view::npos) return false;
-    if (is_counted(variable.substr(0, slash))) return true;
-    variable.remove_prefix(slash + 1);
-  }
-}
-
 }  // namespace
 
 void warn_of_untrained_variables(const Graph& trained, const Graph& evaluated,
@@ -64,20 +40,21 @@ void warn_of_untrained_variables(const Graph& trained, const Graph& evaluated,
     if (found == before.end()) {
       if (spec->trainable && std::ranges::find(restored, name) == restored.end())
         alone.push_back(with_place(*spec));
-    } else if (to_string(found->second->where) != to_string(spec->where) && is_of_counted_layer(name)) {
+    } else if (to_string(found->second->where) != to_string(spec->where) &&
+               evaluated.is_in_counted_scope(name)) {
       others.push_back(fmt::format("{} (in training made at {}, in evaluation at {})", name,
                                    to_string(found->second->where), to_string(spec->where)));
     }
   }
   if (!alone.empty())
     log_warning(fmt::format(
-        "the evaluation has {} trainable variables that the training has not, and measures their initial values: "
+        "the evaluation has trainable variables ({}) that the training has not, and measures their initial values: "
         "{}. Make the same layers in every mode, and give them names: those without one are counted in each mode "
         "by itself. (What a hook sets, or a constant, is not trainable)",
         alone.size(), first_names(alone)));
   if (!others.empty())
     log_warning(fmt::format(
-        "the evaluation takes {} variables of another place in model_fn than the training: {}. Layers without "
+        "the evaluation takes variables ({}) of another place in model_fn than the training: {}. Layers without "
         "a name are counted in each mode by itself: where one of them is made in training alone, those behind "
         "it take each other's variables. Give them names",
         others.size(), first_names(others)));

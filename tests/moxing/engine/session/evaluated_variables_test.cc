@@ -41,7 +41,7 @@ TEST_F(EvaluatedVariables, ThatNobodyTrainsAreSaid) {
     return trains ? y : layers::dense(y, 1);
   };
   EXPECT_THAT(said_of(deeper),
-              AllOf(HasSubstr("the evaluation has 2 trainable variables that the training has not"),
+              AllOf(HasSubstr("the evaluation has trainable variables (2) that the training has not"),
                     HasSubstr("dense_1/kernel (made at session/evaluated_variables_test.cc:")));
   // Those of a checkpoint have been trained, and constants need not be.
   RunSpec first = spec_of([](const Tensor& x, bool) { return layers::dense(layers::dense(x, 1), 1); });
@@ -64,9 +64,24 @@ TEST_F(EvaluatedVariables, OfAnotherLayerThatIsCountedAlikeAreSaid) {
     };
   };
   EXPECT_THAT(said_of(with_head("")),
-              AllOf(HasSubstr("the evaluation takes 2 variables of another place in model_fn"),
+              AllOf(HasSubstr("the evaluation takes variables (2) of another place in model_fn"),
                     HasSubstr("dense_1/kernel (in training made at session/evaluated_variables_test.cc:")));
   EXPECT_THAT(said_of(with_head("head")), Not(HasSubstr("another place")));
+}
+
+// Whoever asks the graph for the first number that is free counts as the framework's layers do.
+TEST_F(EvaluatedVariables, OfALayerOfOnesOwnThatIsCountedAreSaid) {
+  const auto scaled = [](const Tensor& x, SourceLocation where = SourceLocation::current()) {
+    const VarScope scope = var_scope(current_graph("scaled").free_scope("scaled"));
+    return x * get_variable("factor", {1}, ones(), {}, where);
+  };
+  const std::string said = said_of([&](const Tensor& x, bool trains) -> Tensor {
+    const Tensor y = scaled(x);
+    const Tensor head = trains ? scaled(y) : y;
+    return head + scaled(y);
+  });
+  EXPECT_THAT(said, HasSubstr("the evaluation takes variables (1) of another place in model_fn"));
+  EXPECT_THAT(said, HasSubstr("scaled_1/factor"));
 }
 
 }  // namespace

@@ -57,6 +57,15 @@ class EvaluationTest : public SmallRun {
     s.inter_mode = ModeKeys::EVAL;
     return s;
   }
+  // An evaluation of a run that has been trained in log_dir_.
+  RunSpec evaluation_of_trained() {
+    auto s = scored();
+    s.run_mode = ModeKeys::TRAIN;
+    s.log_dir = log_dir_;
+    run_or_throw(s);
+    s.run_mode = ModeKeys::EVAL;
+    return s;
+  }
   static double value_of(const Metrics& metrics, const std::string& name) {
     for (const auto& [known, value] : metrics)
       if (known == name) return value;
@@ -97,11 +106,7 @@ TEST_F(EvaluationTest, ASignalEndsItInGoodOrder) {
 // What lies there in the place of results.json is left as it is, and a warning says so.
 TEST_F(EvaluationTest, ResultsThatWouldGrowAreNotGoneOnWith) {
   const ScopedConfiguration configuration({"--threads_per_device=1", "--log_level=warning"});
-  auto s = scored();
-  s.run_mode = ModeKeys::TRAIN;
-  s.log_dir = log_dir_;
-  run_or_throw(s);
-  s.run_mode = ModeKeys::EVAL;
+  const RunSpec s = evaluation_of_trained();
   // Each level is written with more blanks than the one before it.
   const std::string deep = "{\"a\":" + std::string(3000, '[') + std::string(3000, ']') + "}";
   const std::string kept = log_dir_ + "/results.json";
@@ -121,11 +126,7 @@ TEST_F(EvaluationTest, ResultsThatWouldGrowAreNotGoneOnWith) {
 // Who may make a file in a log_dir would have what only this user may read written where all may.
 TEST_F(EvaluationTest, ResultsOfAFileElsewhereAreNotWrittenAnew) {
   const ScopedConfiguration configuration({"--threads_per_device=1", "--log_level=warning"});
-  auto s = scored();
-  s.run_mode = ModeKeys::TRAIN;
-  s.log_dir = log_dir_;
-  run_or_throw(s);
-  s.run_mode = ModeKeys::EVAL;
+  const RunSpec s = evaluation_of_trained();
   const TemporaryDirectory elsewhere;
   elsewhere.write("keys.json", R"({"secret_key": "wJalrXUtnFEMI"})");
   const std::string keys = elsewhere.path() + "/keys.json", kept = log_dir_ + "/results.json";
