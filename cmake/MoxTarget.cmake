@@ -1,8 +1,8 @@
 # mox_library(NAME [PUBLIC lib...] [PRIVATE lib...] [ALONE file...] [OPTIMISED_LITTLE] [COMPILE_OPTIONS option...]):
 # one static library made of the *.cc files of this folder, a room. Without any it is a name for the libraries of PUBLIC.
 #
-# The room is the unit of layering: PUBLIC names our own rooms that it builds on, PRIVATE names third-party libraries,
-# which must not show in a public header. ALONE: kernels that are compiled each by itself, so that a neighbour in the unity
+# The room is the unit of layering: PUBLIC names our own rooms that it builds on, PRIVATE those that no header of it needs
+# and third-party libraries, which must not show in a public header. ALONE: kernels that are compiled each by itself, so that a neighbour in the unity
 # build does not change how their loops are optimised. OPTIMISED_LITTLE, for build time: text, options and files, whose work
 # is the system's.
 function(mox_compile_options target)

@@ -1,5 +1,5 @@
 // One training step of all logical replicas: each computes its batch, their gradients meet
-// (gradient_reduction.h), and the variables, of which a process has one copy, are updated while the backward
+// (gradient_reduction.h), and the variables, as variable_scheme.h keeps them, are updated while the backward
 // pass still runs.
 //
 // The step minimises the mean loss over all samples of the global batch: a replica whose batch is short

@@ -24,10 +24,9 @@ NamedRule batch_norm_gradient_rule();
 // `precision` is that of convolutions whose scope says nothing.
 NamedRule batch_norm_recomputation_rule(RecomputedNormalisations where, Precision precision);
 
-// Per value of the image, in one of a convolution's three sums. Making a value again takes about a nanosecond
-// of a core that waits for memory, in which it makes a hundred of them, or three hundred by Winograd's
-// method, so this bounds the cost to some percent of the three. Below it is a window of 3 x 3 over 16
-// channels, as in the first stage of resnet_v1_20 (docs/benchmarks_training.md: what that would free).
+// Per value of the image, in one of a convolution's three sums: bounds what making a value again costs to
+// some percent of the three (docs/design_notes.md). Below it is a window of 3 x 3 over 16 channels, as in the
+// first stage of resnet_v1_20 (docs/benchmarks_training.md: what that would free).
 inline constexpr double kCheapOperations = 512;
 
 // Small networks are left alone: what they would gain nobody lacks. resnet_v1_20 is one,
