@@ -2,8 +2,9 @@
 //
 //   construct          with the options; before the first step of the run
 //   prepare            once the model is known: the layout of its weights, the step at which stage 2 begins,
-//   what cannot be is_due, begin      at the border of a step: the basis is read, or computed from the
-//   snapshots and written step               in place of the optimizer's update
+//                      and what cannot be
+//   is_due, begin      at the border of a step: the basis is read, or computed from the snapshots and written
+//   step               in place of the optimizer's update
 //
 // All ranks do all of it together.
 #pragma once
@@ -47,8 +48,7 @@ class StageTwo {
     bool has_weights = false;            // that were trained: from a checkpoint
     std::optional<Kept> kept;
     // The run that wrote snapshots up to these weights, as snapshots name it, and the checkpoint that says
-    // so;
-    // "" if none did.
+    // so; "" if none did.
     std::string run, path;
   };
   // Throws FailedPrecondition if stage 2 would begin with weights that are not trained, or would find too few

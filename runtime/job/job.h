@@ -22,8 +22,8 @@ void note_step_done();
 
 // Starts MPI if mpirun has started this process together with others, and watches over the other ranks from
 // then on. Called by init; a second call does nothing. Takes the process's share of the cores of its machine,
-// and leaves informing log lines
-// (`least_level` is what the configuration asks for) to rank 0. Throws what MpiTransport throws.
+// and leaves informing log lines (`least_level` is what the configuration asks for) to rank 0. Throws what
+// MpiTransport throws.
 void join_job(LogLevel least_level);
 
 // The ranks of the job; one rank alone before join_job and where no mpirun is.
@@ -40,11 +40,12 @@ void set_stall_limits(double warn_seconds, double abort_seconds, const char* opt
 // The step that is under way, for messages.
 void set_job_step(int64_t step);
 
-// What the calling thread does that keeps other ranks waiting, "saving a checkpoint" say, for messages; a
-// literal. It is over when the object is gone.
 // A rank that answers and does one of these is waited for without a limit.
 inline constexpr const char* kLocalWork = "at work for its machine in mpi_local_sync_barrier";
 inline constexpr const char* kCopying = "copying from the object store to its machine";
+
+// What the calling thread does that keeps other ranks waiting, "saving a checkpoint" say, for messages; a
+// literal. It is over when the object is gone.
 class JobActivity {
  public:
   explicit JobActivity(const char* doing);
