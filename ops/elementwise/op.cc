@@ -77,10 +77,6 @@ Tensor binary(const Op& op, const Operand& a, const Operand& b, SourceLocation w
   return make_tensor(op, {x, y}, {}, where);
 }
 
-Tensor scalar_like(const Tensor& x, double value) {
-  return Operand(value, x.where()).resolve(x, "constant", x.where());
-}
-
 const Op& fused_op() { return kElementwise; }
 
 Tensor fused(const Program& program, std::vector<Tensor> inputs, const TensorType& type,

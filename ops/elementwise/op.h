@@ -28,9 +28,6 @@ Shape broadcast_inputs(const OpCall& call);
 // A node of a binary op whose operands may be numbers.
 Tensor binary(const Op& op, const Operand& a, const Operand& b, SourceLocation where);
 
-// A scalar constant of x's dtype, in x's graph.
-Tensor scalar_like(const Tensor& x, double value);
-
 // The op that holds a program in its attributes.
 const Op& fused_op();
 

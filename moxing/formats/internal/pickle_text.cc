@@ -19,12 +19,6 @@ std::optional<uint32_t> hexadecimal(std::string_view text, size_t digits) {
 
 }  // namespace
 
-std::string utf8_of_latin1(std::string_view latin1) {
-  std::string text;
-  for (const char byte : latin1) append_utf8(static_cast<uint8_t>(byte), &text);
-  return text;
-}
-
 std::optional<std::string> latin1_of_utf8(std::string_view utf8) {
   std::string result;
   result.reserve(utf8.size());

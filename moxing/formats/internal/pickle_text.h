@@ -8,9 +8,7 @@
 
 namespace mox::data::internal {
 
-// The text in UTF-8 whose characters are the bytes of `latin1`.
-std::string utf8_of_latin1(std::string_view latin1);
-// The way back; nothing for a character beyond latin1.
+// The bytes that are the characters of the text in latin1; nothing for a character beyond it.
 std::optional<std::string> latin1_of_utf8(std::string_view utf8);
 
 // What Python 2's repr writes of a string, 'a\x00\n', as its bytes; nothing if it is malformed.
