@@ -7,10 +7,9 @@
 
 #include <cerrno>
 #include <chrono>
-#include <climits>
-#include <cstring>
 #include <thread>
 
+#include "moxing/file/jobs/lock_owner.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/local_name.h"
@@ -21,21 +20,7 @@ namespace {
 
 // A process that was killed a moment ago holds its lock until the system has taken it apart.
 constexpr std::chrono::seconds kPatience{2};
-constexpr std::chrono::milliseconds kBetweenAttempts{20};
-constexpr size_t kLongestOwner = 400;
 constexpr mode_t kOwnersAlone = 0600;
-
-std::string this_process() {
-  char host[HOST_NAME_MAX + 1] = {};
-  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-  return fmt::format("process {} on {}", ::getpid(), host[0] ? host : "a host without a name");
-}
-
-std::string owner_of(int descriptor) {
-  char text[kLongestOwner];
-  const ssize_t got = ::pread(descriptor, text, sizeof text, 0);
-  return got > 0 ? std::string(text, got) : "a process that has not said its number";
-}
 
 std::string unusable(const std::string& log_dir, const IoError& why) {
   return fmt::format(
@@ -62,7 +47,7 @@ RunLock::RunLock(const std::string& log_dir) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return;  // a file system without locks
     if (std::chrono::steady_clock::now() > deadline) {
-      const std::string owner = owner_of(descriptor_);
+      const std::string owner = lock_owner(descriptor_);
       ::close(descriptor_);
       throw FailedPrecondition(
           fmt::format("another run ({}) is training in the log_dir '{}', and two would overwrite each "
@@ -70,13 +55,9 @@ RunLock::RunLock(const std::string& log_dir) {
                       "log_dir.",
                       owner, log_dir));
     }
-    std::this_thread::sleep_for(kBetweenAttempts);
+    std::this_thread::sleep_for(kBetweenLockAttempts);
   }
-  // Only the message of another run needs the owner's name, so a disk too full for it is met
-  // where it matters.
-  const std::string owner = this_process();
-  if (::ftruncate(descriptor_, 0) != 0) return;
-  [[maybe_unused]] const ssize_t written = ::pwrite(descriptor_, owner.data(), owner.size(), 0);
+  write_lock_owner(descriptor_);
 }
 
 RunLock::~RunLock() {

@@ -4,19 +4,18 @@
 #include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <thread>
 
 #include "moxing/file/jobs/internal/own_directory.h"
+#include "moxing/file/jobs/lock_owner.h"
 #include "moxing/file/store_client.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -67,9 +66,7 @@ void require_bucket(const std::string& url) {
 
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenAttempts{20};
 constexpr std::chrono::seconds kBetweenWords{60};
-constexpr size_t kLongestOwner = 400;
 
 // Whoever may open a file for reading may hold its lock.
 FileDescriptor open_owners_lock(const std::string& path) {
@@ -77,19 +74,6 @@ FileDescriptor open_owners_lock(const std::string& path) {
   FileDescriptor file = open_kept_file(path, kOwnersAlone);
   [[maybe_unused]] const int changed = ::fchmod(file.get(), kOwnersAlone);  // one of an earlier version
   return file;
-}
-
-std::string this_process() {
-  char host[HOST_NAME_MAX + 1] = {};
-  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-  return fmt::format("process {} on {}", ::getpid(), host[0] ? host : "a host without a name");
-}
-
-// What the holder of a lock has written into it.
-std::string owner_of(const FileDescriptor& lock) {
-  char text[kLongestOwner];
-  const ssize_t got = ::pread(lock.get(), text, sizeof text, 0);
-  return got > 0 ? std::string(text, got) : "a process that has not said its number";
 }
 
 void make_directories_of(const fs::path& directory, const fs::path& places) {
@@ -112,14 +96,13 @@ PlaceLock::PlaceLock(const std::string& place, const std::string& places) {
     if (errno != EWOULDBLOCK && errno != EINTR)
       throw IoError(fmt::format("cannot lock '{}': {}", path, std::strerror(errno)));
     if (Clock::now() > words) {
-      log_info(fmt::format("waiting for {}, which fills '{}'", owner_of(file_), place));
+      log_info(
+          fmt::format("waiting for {}, which fills '{}'", mox::internal::lock_owner(file_.get()), place));
       words = Clock::now() + kBetweenWords;
     }
-    std::this_thread::sleep_for(kBetweenAttempts);
+    std::this_thread::sleep_for(mox::internal::kBetweenLockAttempts);
   }
-  const std::string owner = this_process();  // for a message alone: a full disk is met where it matters
-  [[maybe_unused]] const bool written =
-      ::ftruncate(file_.get(), 0) == 0 && ::pwrite(file_.get(), owner.data(), owner.size(), 0) > 0;
+  mox::internal::write_lock_owner(file_.get());
   make_own_directory(place);
 }
 
