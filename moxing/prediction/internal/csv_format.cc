@@ -3,7 +3,7 @@
 #include <set>
 
 #include "moxing/prediction/internal/formats.h"
-#include "moxing/prediction/internal/part_file.h"
+#include "moxing/prediction/internal/predictions_part_file.h"
 #include "moxing/prediction/internal/text_numbers.h"
 #include "runtime/base/error.h"
 
@@ -62,7 +62,7 @@ class CsvPredictions : public PredictionsFile {
     return line + '\n';
   }
 
-  PartFile file_;
+  PredictionsPartFile file_;
   OutputBatch first_;
 };
 

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "moxing/prediction/internal/formats.h"
-#include "moxing/prediction/internal/part_file.h"
+#include "moxing/prediction/internal/predictions_part_file.h"
 #include "moxing/prediction/internal/text_numbers.h"
 #include "moxing/prediction/internal/unicode_names.h"
 
@@ -42,7 +42,7 @@ class JsonLinesPredictions : public PredictionsFile {
   void finish() override { file_.finish(); }
 
  private:
-  PartFile file_;
+  PredictionsPartFile file_;
   OutputBatch first_;
   UnicodeNames text_of_;
 };

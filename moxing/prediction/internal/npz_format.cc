@@ -8,7 +8,7 @@
 
 #include "moxing/formats/npy.h"
 #include "moxing/prediction/internal/formats.h"
-#include "moxing/prediction/internal/part_file.h"
+#include "moxing/prediction/internal/predictions_part_file.h"
 #include "moxing/prediction/internal/unicode_names.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -46,7 +46,7 @@ std::u32string code_points(const std::string& text) {
 
 class ZipArchive {
  public:
-  explicit ZipArchive(PartFile& file) : file_(file) {}
+  explicit ZipArchive(PredictionsPartFile& file) : file_(file) {}
 
   void add(const std::string& name, std::string_view header, std::string_view content) {
     const uint32_t crc = crc32(std::as_bytes(std::span(content)), crc32(std::as_bytes(std::span(header))));
@@ -92,7 +92,7 @@ class ZipArchive {
     offset_ += static_cast<uint32_t>(bytes.size());
   }
 
-  PartFile& file_;
+  PredictionsPartFile& file_;
   std::string central_;
   uint32_t offset_ = 0;
   uint16_t members_ = 0;
@@ -161,7 +161,7 @@ class NpzPredictions : public PredictionsFile {
     }
   }
 
-  PartFile file_;
+  PredictionsPartFile file_;
   OutputBatch first_;
   UnicodeNames text_of_;
   std::vector<std::string> columns_;

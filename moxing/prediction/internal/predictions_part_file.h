@@ -8,9 +8,10 @@
 
 namespace mox::internal {
 
-class PartFile {
+class PredictionsPartFile {
  public:
-  explicit PartFile(const std::string& path);  // throws InvalidArgument where none can be made, IoError
+  // Throws InvalidArgument where none can be made, IoError.
+  explicit PredictionsPartFile(const std::string& path);
 
   void write(std::string_view bytes);  // throws IoError
   void finish();                       // syncs and renames; throws IoError

@@ -1,4 +1,4 @@
-#include "moxing/prediction/internal/part_file.h"
+#include "moxing/prediction/internal/predictions_part_file.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -38,21 +38,21 @@ NewFile made(const std::string& path) {
 
 }  // namespace
 
-PartFile::PartFile(const std::string& path) : file_(made(path)) {}
+PredictionsPartFile::PredictionsPartFile(const std::string& path) : file_(made(path)) {}
 
-void PartFile::write(std::string_view bytes) {
+void PredictionsPartFile::write(std::string_view bytes) {
   buffer_ += bytes;
   if (buffer_.size() >= kBufferBytes) flush();
 }
 
-void PartFile::flush() try {
+void PredictionsPartFile::flush() try {
   file_.write(std::as_bytes(std::span(buffer_)));
   buffer_.clear();
 } catch (const IoError& error) {
   fail(error);
 }
 
-void PartFile::finish() {
+void PredictionsPartFile::finish() {
   flush();
   try {
     file_.publish();
