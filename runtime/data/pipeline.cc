@@ -63,6 +63,28 @@ class HandingOverTrial {
   int batches_ = 0;
 };
 
+// How many batches were ready when one was taken.
+class QueueFill {
+ public:
+  void add(double waiting) {
+    sum_ += waiting;
+    ++takes_;
+  }
+  double mean() const { return takes_ > 0 ? sum_ / takes_ : 0; }
+
+ private:
+  double sum_ = 0;
+  int64_t takes_ = 0;
+};
+
+// Batches made in other threads.
+struct RunningFlow {
+  std::unique_ptr<Flow> flow;        // none as long as they are made in `next`
+  std::atomic<bool> pausing{false};  // no batch is begun: the flow is about to be replaced
+  std::mutex mutex;                  // guards the next, for `stop` from another thread
+  Flow* to_stop = nullptr;
+};
+
 // A place between two batches.
 struct Mark {
   std::vector<uint64_t> state;
@@ -136,16 +158,16 @@ class Pipeline::Implementation {
 
   ~Implementation() {
     stop();
-    flow_.reset();
+    running_.flow.reset();
   }
 
   bool next(Batch* batch) {
     const auto start = Clock::now();
     if (error_) std::rethrow_exception(error_);
     if (ended_ || execution_->stop.load(std::memory_order_relaxed)) return false;
-    const bool delivered = flow_ ? next_from_flow(batch) : next_inline(batch);
+    const bool delivered = running_.flow ? next_from_flow(batch) : next_inline(batch);
     statistics_.wait_seconds += seconds_since(start);
-    if (delivered && flow_ && thread_trial_ && !thread_trial_->tuner().settled()) judge_threads();
+    if (delivered && running_.flow && thread_trial_ && !thread_trial_->tuner().settled()) judge_threads();
     return delivered;
   }
 
@@ -161,17 +183,17 @@ class Pipeline::Implementation {
 
   PipelineStatistics statistics() const {
     PipelineStatistics result = statistics_;
-    result.mean_queue_fill = takes_ > 0 ? queue_fill_ / takes_ : 0;
-    result.in_flight_limit = flow_ ? in_flight_->limit() : 1;
-    result.threaded = flow_ != nullptr;
+    result.mean_queue_fill = queue_fill_.mean();
+    result.in_flight_limit = running_.flow ? in_flight_->limit() : 1;
+    result.threaded = running_.flow != nullptr;
     result.threads = threads_;
     return result;
   }
 
   void stop() {
     execution_->stop.store(true);
-    const std::lock_guard lock(flow_mutex_);
-    if (running_flow_) running_flow_->stop();
+    const std::lock_guard lock(running_.mutex);
+    if (running_.to_stop) running_.to_stop->stop();
   }
 
  private:
@@ -213,7 +235,7 @@ class Pipeline::Implementation {
     ticket.leaves.resize(stream_->arity());
     ticket.state.clear();
     ticket.error = nullptr;
-    ticket.end = ticket.pause = pausing_.load(std::memory_order_relaxed);
+    ticket.end = ticket.pause = running_.pausing.load(std::memory_order_relaxed);
     if (ticket.pause) return;
     try {
       if (share_.next(*stream_, ticket.leaves.data())) {
@@ -268,26 +290,28 @@ class Pipeline::Implementation {
 
   void start_flow() {
     execution_->split_samples.store(threads_ > 1 && trial_.is_worth_splitting());
-    pausing_.store(false, std::memory_order_relaxed);
-    flow_ =
+    running_.pausing.store(false, std::memory_order_relaxed);
+    running_.flow =
         std::make_unique<Flow>([this](Ticket& ticket) { produce(ticket); },
                                [this](Ticket& ticket) { evaluate(ticket); }, threads_, in_flight_->limit());
-    if (const std::string refusal = flow_->refusal(); !refusal.empty() && !std::exchange(said_refusal_, true))
+    if (const std::string refusal = running_.flow->refusal();
+        !refusal.empty() && !std::exchange(said_refusal_, true))
       log_warning(fmt::format(
           "data pipeline: the system gives fewer than the {} threads that were to prepare data: {}. "
           "Raise the limits on processes and memory (ulimit -u, ulimit -v, the control group's "
           "pids.max), or set a lower value of data_threads",
           threads_, refusal));
-    const std::lock_guard lock(flow_mutex_);
-    running_flow_ = flow_.get();
-    if (execution_->stop.load()) flow_->stop();
+    const std::lock_guard lock(running_.mutex);
+    running_.to_stop = running_.flow.get();
+    if (execution_->stop.load()) running_.flow->stop();
   }
 
   // After each batch of a flow whose number of threads is not settled.
   void judge_threads() {
-    if (pausing_.load(std::memory_order_relaxed)) return;
+    if (running_.pausing.load(std::memory_order_relaxed)) return;
     // Another number needs another flow: this one ends behind the batches that are in it.
-    if (thread_trial_->delivered(statistics_.wait_seconds)) pausing_.store(true, std::memory_order_relaxed);
+    if (thread_trial_->delivered(statistics_.wait_seconds))
+      running_.pausing.store(true, std::memory_order_relaxed);
     if (thread_trial_->tuner().settled()) say_choice();
   }
 
@@ -301,22 +325,21 @@ class Pipeline::Implementation {
 
   void resume_with_other_threads() {
     {
-      const std::lock_guard lock(flow_mutex_);
-      running_flow_ = nullptr;
+      const std::lock_guard lock(running_.mutex);
+      running_.to_stop = nullptr;
     }
-    flow_.reset();
+    running_.flow.reset();
     threads_ = thread_trial_->tuner().threads();
     in_flight_->take_for(threads_);
     start_flow();
   }
 
   bool next_from_flow(Batch* batch) {
-    queue_fill_ += flow_->waiting();
-    ++takes_;
-    Ticket* ticket = flow_->take();
+    queue_fill_.add(running_.flow->waiting());
+    Ticket* ticket = running_.flow->take();
     if (ticket && ticket->pause) {
       resume_with_other_threads();
-      ticket = flow_->take();
+      ticket = running_.flow->take();
     }
     if (!ticket) return false;
     // Given back whatever happens: the graph waits for it.
@@ -324,7 +347,7 @@ class Pipeline::Implementation {
       Flow& flow;
       Ticket* ticket;
       ~Return() { flow.release(ticket); }
-    } give_back{*flow_, ticket};
+    } give_back{*running_.flow, ticket};
     return deliver(*ticket, batch);
   }
 
@@ -388,8 +411,7 @@ class Pipeline::Implementation {
   Cursor position_;  // after the last batch delivered
   Mark mark_;
   PipelineStatistics statistics_;
-  double queue_fill_ = 0;
-  int64_t takes_ = 0;
+  QueueFill queue_fill_;
   std::exception_ptr error_;
   bool ended_ = false;
 
@@ -397,10 +419,7 @@ class Pipeline::Implementation {
   HandingOverTrial trial_;
   std::optional<ThreadTrial> thread_trial_;
   bool said_refusal_ = false;
-  std::atomic<bool> pausing_{false};  // no batch is begun: the flow is about to be replaced
-  std::unique_ptr<Flow> flow_;
-  std::mutex flow_mutex_;  // guards the next, for `stop` from another thread
-  Flow* running_flow_ = nullptr;
+  RunningFlow running_;
 };
 
 Pipeline::Pipeline(Dataset dataset, const PipelineOptions& options, const std::string& cursor,
