@@ -51,7 +51,7 @@ const std::string& CsvTable::path() const { return content_->path; }
 uint32_t CsvTable::checksum() const { return content_->checksum; }
 
 std::string_view CsvTable::cell(int64_t row, size_t column) const& {
-  return content_->texts[(static_cast<size_t>(row) + 1) * content_->columns + column];
+  return content_->texts[(row + 1) * content_->columns + column];
 }
 
 int64_t CsvTable::line(int64_t row) const { return content_->lines[row]; }

@@ -125,12 +125,12 @@ class Decoder::Implementation {
     });
     row_.resize(static_cast<size_t>(box.width) * kPixelBytes);
     for (int y = 0; y < box.height; ++y) {
-      for (int x = 0; x < box.width; ++x) {
+      uint8_t* to = row_.data();
+      for (int x = 0; x < box.width; ++x, to += kPixelBytes) {
         int from_x = turn_.swap ? y : x, from_y = turn_.swap ? x : y;
         if (turn_.mirror_x) from_x = stored.width - 1 - from_x;
         if (turn_.mirror_y) from_y = stored.height - 1 - from_y;
-        std::memcpy(&row_[static_cast<size_t>(x) * kPixelBytes],
-                    stored_.row(from_y) + static_cast<size_t>(from_x) * kPixelBytes, kPixelBytes);
+        std::memcpy(to, stored_.row(from_y) + int64_t{kPixelBytes} * from_x, kPixelBytes);
       }
       sink(y, row_.data());
     }

@@ -99,11 +99,11 @@ class TreeSumOperation : public Operation {
 
   void begin(Transport& transport) {
     rank_ = transport.rank();
-    ranks_ = transport.size();
-    for (int rank = 0; rank < ranks_; ++rank)
-      subtrees_.push_back(maximal_subtrees(sum_.leaves, block_of(sum_.leaves, rank, ranks_)));
-    is_direct_ = is_short(sum_.elements, ranks_) || ranks_ == 1 || sum_.root >= 0;
-    chunk_elements_ = is_direct_ ? kSegmentElements : kSegmentElements * ranks_;
+    rank_count_ = transport.size();
+    for (int rank = 0; rank < rank_count_; ++rank)
+      subtrees_.push_back(maximal_subtrees(sum_.leaves, block_of(sum_.leaves, rank, rank_count_)));
+    is_direct_ = is_short(sum_.elements, rank_count_) || rank_count_ == 1 || sum_.root >= 0;
+    chunk_elements_ = is_direct_ ? kSegmentElements : kSegmentElements * rank_count_;
     chunks_ = std::max<int64_t>(1, (sum_.elements + chunk_elements_ - 1) / chunk_elements_);
     if (!sum_.scratch) sum_.scratch = &own_scratch_;
     if (sum_.scratch->arrays.size() < kStages * arrivals()) sum_.scratch->arrays.resize(kStages * arrivals());
@@ -112,7 +112,7 @@ class TreeSumOperation : public Operation {
   // Partial sums that a chunk gets from the other ranks.
   size_t arrivals() const {
     size_t count = 0;
-    for (int rank = 0; rank < ranks_; ++rank)
+    for (int rank = 0; rank < rank_count_; ++rank)
       if (rank != rank_) count += subtrees_[rank].size();
     return count;
   }
@@ -121,12 +121,12 @@ class TreeSumOperation : public Operation {
     const int64_t begin = number * chunk_elements_;
     return {begin, std::min(chunk_elements_, sum_.elements - begin)};
   }
-  Stage& stage(int64_t chunk) { return stages_[static_cast<size_t>(chunk) % kStages]; }
+  Stage& stage(int64_t chunk) { return stages_[chunk % std::ssize(stages_)]; }
 
   // Which elements of a chunk `rank` sums up.
   Range segment(Range chunk, int rank) const {
     if (is_direct_) return {chunk.begin, sum_.root < 0 || sum_.root == rank ? chunk.elements : 0};
-    const int64_t share = (chunk.elements + ranks_ - 1) / ranks_;
+    const int64_t share = (chunk.elements + rank_count_ - 1) / rank_count_;
     const int64_t length = (share + kSegmentAlignment - 1) / kSegmentAlignment * kSegmentAlignment;
     const int64_t begin = std::min(length * rank, chunk.elements);
     return {chunk.begin + begin, std::min(length, chunk.elements - begin)};
@@ -141,12 +141,12 @@ class TreeSumOperation : public Operation {
 
   void exchange(Range chunk, Stage& stage, Transport& transport, std::vector<Transport::Request>& requests) {
     const Range own = segment(chunk, rank_);
-    if (sum_.wire == WireType::kBFloat16 && ranks_ > 1) round_partial_sums(own);
+    if (sum_.wire == WireType::kBFloat16 && rank_count_ > 1) round_partial_sums(own);
     stage = {};
     size_t array = (&stage - stages_.data()) * arrivals();
     // Peers in an order of each rank's own, so that not all of them call on rank 0 first.
-    for (int distance = 1; distance < ranks_; ++distance) {
-      const int peer = (rank_ + distance) % ranks_;
+    for (int distance = 1; distance < rank_count_; ++distance) {
+      const int peer = (rank_ + distance) % rank_count_;
       for (size_t i = 0; i < subtrees_[peer].size(); ++i) {
         std::vector<float>& values = sum_.scratch->arrays[array++];
         if (values.size() < static_cast<size_t>(own.elements)) values.resize(own.elements);
@@ -156,8 +156,8 @@ class TreeSumOperation : public Operation {
     for (Staged& staged : stage.staged)
       requests.push_back(transport.receive(staged.peer, sum_.tag,
                                            staged.buffer.incoming(staged.values.data(), own.elements)));
-    for (int distance = 1; distance < ranks_; ++distance) {
-      const int peer = (rank_ + distance) % ranks_;
+    for (int distance = 1; distance < rank_count_; ++distance) {
+      const int peer = (rank_ + distance) % rank_count_;
       const Range theirs = segment(chunk, peer);
       for (const float* partial : sum_.partial_sums) {
         stage.outgoing.emplace_back(sum_.wire, theirs.elements);
@@ -171,7 +171,7 @@ class TreeSumOperation : public Operation {
     const Range own = segment(chunk, rank_);
     std::vector<PartialSum<float*>> stack;
     const auto add = [&](float* left, const float* right) { add_to(left, right, own.elements); };
-    for (int rank = 0; rank < ranks_; ++rank) {
+    for (int rank = 0; rank < rank_count_; ++rank) {
       size_t next = 0;  // of the staged arrays of this rank
       const auto& subtrees = subtrees_[rank];
       for (size_t i = 0; i < subtrees.size(); ++i) {
@@ -190,7 +190,7 @@ class TreeSumOperation : public Operation {
     MOX_ASSERT(stack.size() == 1, "all leaves together are the root");
     float* result = sum_.result + own.begin;
     if (stack[0].value != result) std::memcpy(result, stack[0].value, own.elements * sizeof(float));
-    if (sum_.wire == WireType::kBFloat16 && ranks_ > 1)
+    if (sum_.wire == WireType::kBFloat16 && rank_count_ > 1)
       for (int64_t i = 0; i < own.elements; ++i) result[i] = from_bfloat16(to_bfloat16(result[i]));
     stage = {};
   }
@@ -201,12 +201,12 @@ class TreeSumOperation : public Operation {
     stage.outgoing.emplace_back(sum_.wire, own.elements);
     const std::span<const std::byte> mine =
         stage.outgoing.back().outgoing(sum_.result + own.begin, own.elements);
-    for (int distance = 1; distance < ranks_; ++distance) {
-      const Range theirs = segment(chunk, (rank_ + distance) % ranks_);
+    for (int distance = 1; distance < rank_count_; ++distance) {
+      const Range theirs = segment(chunk, (rank_ + distance) % rank_count_);
       stage.incoming.push_back({theirs, WireBuffer(sum_.wire, theirs.elements)});
     }
-    for (int distance = 1; distance < ranks_; ++distance) {
-      const int peer = (rank_ + distance) % ranks_;
+    for (int distance = 1; distance < rank_count_; ++distance) {
+      const int peer = (rank_ + distance) % rank_count_;
       auto& [range, buffer] = stage.incoming[distance - 1];
       requests.push_back(
           transport.receive(peer, sum_.tag, buffer.incoming(sum_.result + range.begin, range.elements)));
@@ -223,7 +223,7 @@ class TreeSumOperation : public Operation {
 
   TreeSum sum_;
   TreeSumScratch own_scratch_;
-  int rank_ = 0, ranks_ = 1;
+  int rank_ = 0, rank_count_ = 1;
   bool is_direct_ = false;  // who needs the sum gets all, and nothing travels back
   int64_t chunk_elements_ = 1, chunks_ = 1, step_ = 0;
   std::vector<std::vector<LeafRange>> subtrees_;  // of each rank's block

@@ -86,7 +86,7 @@ NpyConversion::NpyConversion(const NpyHeader& header, Array& result)
       index_(header.type.shape.rank(), 0),
       step_(header.type.shape.rank(), 1) {
   const Shape& shape = header.type.shape;
-  for (size_t axis = step_.size(); axis-- > 1;) step_[axis - 1] = step_[axis] * shape[static_cast<int>(axis)];
+  for (int axis = shape.rank() - 1; axis > 0; --axis) step_[axis - 1] = step_[axis] * shape[axis];
 }
 
 void NpyConversion::take(std::span<const std::byte> values) {
@@ -102,9 +102,9 @@ void NpyConversion::take(std::span<const std::byte> values) {
 }
 
 void NpyConversion::go_on() {
-  for (size_t axis = 0; axis < index_.size(); ++axis) {
+  for (int axis = 0; axis < header_.type.shape.rank(); ++axis) {
     place_ += step_[axis];
-    if (++index_[axis] < static_cast<size_t>(header_.type.shape[static_cast<int>(axis)])) return;
+    if (++index_[axis] < header_.type.shape[axis]) return;
     place_ -= index_[axis] * step_[axis];
     index_[axis] = 0;
   }

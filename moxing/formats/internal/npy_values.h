@@ -56,8 +56,8 @@ class NpyConversion {
   const NpyHeader& header_;
   const size_t value_bytes_, out_bytes_;
   std::byte* const to_;
-  std::vector<size_t> index_, step_;  // of the next value in Fortran's order; how far an axis steps in C's
-  size_t place_ = 0;
+  std::vector<int64_t> index_, step_;  // of the next value in Fortran's order; how far an axis steps in C's
+  int64_t place_ = 0;
 };
 
 }  // namespace mox::data::internal

@@ -58,12 +58,12 @@ void Axis::prepare(Filter filter, const AxisGeometry& geometry, int begin, int s
   weights_.assign(static_cast<size_t>(size) * stride_, 0);
   exact_.resize(taps_);
   const double narrowed = 1 / geometry.grown();
-  for (int i = 0; i < size; ++i) {
+  int16_t* weights = weights_.data();
+  for (int i = 0; i < size; ++i, weights += stride_) {
     // Where a source pixel's middle lies as the filter sees it, computed as Pillow does: box
     // filters have borders.
     const double centre = geometry.centre(begin + i);
     const auto place = [=, from = first(i) + left](int k) { return (from + k - centre + 0.5) * narrowed; };
-    int16_t* const weights = &weights_[static_cast<size_t>(i) * stride_];
     if (filter == Filter::kBilinear)
       round_weights([=](int k) { return std::max(0.0, 1 - std::abs(place(k))); }, count(i), exact_.data(),
                     weights);

@@ -30,7 +30,7 @@ std::pair<size_t, int> most_at_once(const std::vector<MemoryBlock>& blocks, size
   for (const MemoryBlock& block : blocks) {
     change[block.first_instruction] += block.bytes;
     if (static_cast<size_t>(block.last_instruction) < instructions)
-      change[static_cast<size_t>(block.last_instruction) + 1] -= static_cast<int64_t>(block.bytes);
+      change[block.last_instruction + 1] -= static_cast<int64_t>(block.bytes);
   }
   std::pair<size_t, int> most{0, 0};
   int64_t live = 0;

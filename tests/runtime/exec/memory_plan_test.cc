@@ -14,13 +14,13 @@
 namespace mox {
 namespace {
 
-// The most memory that is alive at one step: no plan can do with less.
-size_t lower_bound_of(const std::vector<MemoryBlock>& blocks, int steps) {
+// The most memory that is alive at one instruction: no plan can do with less.
+size_t lower_bound_of(const std::vector<MemoryBlock>& blocks, int instructions) {
   size_t most = 0;
-  for (int step = 0; step < steps; ++step) {
+  for (int instruction = 0; instruction < instructions; ++instruction) {
     size_t alive = 0;
     for (const MemoryBlock& block : blocks)
-      if (block.first_instruction <= step && step <= block.last_instruction)
+      if (block.first_instruction <= instruction && instruction <= block.last_instruction)
         alive += (block.bytes + 63) / 64 * 64;
     most = std::max(most, alive);
   }
@@ -69,10 +69,10 @@ TEST(MemoryPlan, ManyBlocksArePlannedSoonAndInLittleMemory) {
   for (const MemoryBlock& block : blocks) {
     const auto bytes = static_cast<int64_t>((block.bytes + 63) / 64 * 64);
     change[block.first_instruction] += bytes;
-    change[static_cast<size_t>(block.last_instruction) + 1] -= bytes;
+    change[block.last_instruction + 1] -= bytes;
   }
   int64_t alive = 0, most = 0;
-  for (const int64_t step : change) most = std::max(most, alive += step);
+  for (const int64_t bytes : change) most = std::max(most, alive += bytes);
   EXPECT_LE(arena, static_cast<size_t>(most) * 3 / 2);
   // No two that are alive at once share memory: sweep over time, with the places in use by offset.
   std::vector<std::vector<const MemoryBlock*>> begins(kBlocks + 2), ends(kBlocks + 2);
@@ -81,8 +81,8 @@ TEST(MemoryPlan, ManyBlocksArePlannedSoonAndInLittleMemory) {
     ends[block.last_instruction].push_back(&block);
   }
   std::map<int64_t, int64_t> in_use;  // offset, end
-  for (size_t step = 0; step < begins.size(); ++step) {
-    for (const MemoryBlock* block : begins[step]) {
+  for (size_t instruction = 0; instruction < begins.size(); ++instruction) {
+    for (const MemoryBlock* block : begins[instruction]) {
       const int64_t end = block->offset + static_cast<int64_t>(block->bytes);
       ASSERT_EQ(block->offset % 64, 0);
       ASSERT_LE(static_cast<size_t>(end), arena);
@@ -91,7 +91,7 @@ TEST(MemoryPlan, ManyBlocksArePlannedSoonAndInLittleMemory) {
       ASSERT_TRUE(after == in_use.begin() || std::prev(after)->second <= block->offset);
       in_use.emplace(block->offset, end);
     }
-    for (const MemoryBlock* block : ends[step]) in_use.erase(block->offset);
+    for (const MemoryBlock* block : ends[instruction]) in_use.erase(block->offset);
   }
 }
 

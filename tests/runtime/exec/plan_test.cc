@@ -296,8 +296,8 @@ TEST_F(PlanTest, GradientsThatAreUsedAtOnceShareMemory) {
   EXPECT_EQ(order.size(), static_cast<size_t>(kCount));
 }
 
-// The step after which a gradient may be used reads it for the last time, and could write its own result in
-// its place.
+// The instruction after which a gradient may be used reads it for the last time, and could write its own
+// result in its place.
 TEST_F(PlanTest, NothingTakesTheMemoryOfAGradientBeforeItIsUsed) {
   const Tensor w = variable("w", 1);
   const Tensor gradient = twice(input(0));
