@@ -6,4 +6,6 @@ namespace mox {
 
 bool is_shuffled(const Dataset& dataset) { return dataset.node()->order_changes(); }
 
+bool mixes_passes(const Dataset& dataset) { return dataset.node()->mixes_passes(); }
+
 }  // namespace mox

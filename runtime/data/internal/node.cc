@@ -73,6 +73,12 @@ std::vector<const RandomAccessSource*> Node::sources() const {
   return result;
 }
 
+// What is one pass as a whole has nothing to be mixed with, whatever it is made of.
+bool Node::find_mixes_passes() const {
+  return cardinality_ != epoch_size_ &&
+         std::ranges::any_of(children(), [](const NodePtr& child) { return child->mixes_passes(); });
+}
+
 bool Node::find_order_changes() const {
   return std::ranges::any_of(children(), [](const NodePtr& child) { return child->order_changes(); });
 }
@@ -110,6 +116,7 @@ void Node::settle() {
   cardinality_ = find_cardinality();
   epoch_size_ = find_epoch_size();
   rows_vary_ = find_rows_vary();
+  mixes_passes_ = find_mixes_passes();
   order_changes_ = find_order_changes();
   selection_that_changes_ = find_selection_that_changes();
   order_follows_seed_ = find_order_follows_seed();

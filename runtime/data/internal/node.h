@@ -64,6 +64,10 @@ class Node {
   int64_t epoch_size() const { return epoch_size_; }
   bool rows_vary() const { return rows_vary_; }
 
+  // Whether a shuffle above a repeat draws from several passes at once: the first epoch_size() elements are
+  // then no pass, but have some elements twice and others not at all.
+  bool mixes_passes() const { return mixes_passes_; }
+
   // Whether a second pass gives the elements in another order, and the operation, if any, that selects by
   // position from an order that changes: what it keeps then differs from pass to pass.
   bool order_changes() const { return order_changes_; }
@@ -100,6 +104,7 @@ class Node {
   virtual int64_t find_cardinality() const = 0;
   virtual int64_t find_epoch_size() const = 0;
   virtual bool find_rows_vary() const = 0;
+  virtual bool find_mixes_passes() const;
   virtual bool find_order_changes() const;
   virtual const Node* find_selection_that_changes() const;
   virtual bool find_order_follows_seed() const;
@@ -132,7 +137,7 @@ class Node {
   SourceLocation where_;
   int64_t cardinality_ = 0, epoch_size_ = 0, requested_prefetch_ = 0;
   int levels_ = 1;
-  bool rows_vary_ = false, order_changes_ = false, order_follows_seed_ = false;
+  bool rows_vary_ = false, mixes_passes_ = false, order_changes_ = false, order_follows_seed_ = false;
   const Node* selection_that_changes_ = nullptr;
   mutable std::once_flag signature_once_;
   mutable std::vector<TensorType> signature_;

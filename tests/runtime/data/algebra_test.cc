@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/base/error.h"
+#include "runtime/data/shuffled.h"
 #include "tests/runtime/data/pipeline_testing.h"
 
 namespace mox {
@@ -285,6 +286,20 @@ TEST(Dataset, KnowsItsSizes) {
   EXPECT_EQ(sizes(generated(5)), Pair(kUnknown, kUnknown));
   EXPECT_EQ(sizes(Dataset::zip({numbers(4), numbers(9)})), Pair(4, 4));
   EXPECT_EQ(sizes(Dataset::zip({numbers(4).repeat(), numbers(4).repeat()})), Pair(kInfinite, 4));
+}
+
+TEST(Dataset, KnowsWhetherItsPassesAreMixed) {
+  const Dataset mixed = numbers(10).repeat().shuffle(10);
+  EXPECT_TRUE(mixes_passes(mixed));
+  EXPECT_TRUE(mixes_passes(numbers(10).repeat().shuffle_once(10, 1)));
+  EXPECT_TRUE(mixes_passes(numbers(10).repeat().batch(5).shuffle(2)));
+  EXPECT_TRUE(mixes_passes(numbers(10).repeat(3).shuffle(10).repeat()));
+  EXPECT_TRUE(mixes_passes(mixed.batch(5).prefetch(2)));
+  EXPECT_TRUE(mixes_passes(Dataset::zip({numbers(10).repeat(), mixed})));
+  EXPECT_FALSE(mixes_passes(numbers(10).shuffle(10).repeat()));
+  EXPECT_FALSE(mixes_passes(numbers(10).repeat().shuffle(1)));
+  EXPECT_FALSE(mixes_passes(numbers(10).repeat(3).shuffle(10).cache().repeat()));
+  EXPECT_FALSE(mixes_passes(Dataset::zip({numbers(10), mixed}).repeat())) << "a pass is that of the zip";
 }
 
 TEST(Dataset, KnowsItsSignature) {

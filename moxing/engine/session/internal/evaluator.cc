@@ -15,6 +15,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/seconds.h"
 #include "runtime/data/findings.h"
+#include "runtime/data/shuffled.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 
@@ -30,6 +31,12 @@ Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mod
           fmt::format("input_fn({}) returns data without end whose epoch has no known size, so one pass over "
                       "it is not defined: leave out .repeat() in this mode, add .take(n), or set {}_steps",
                       to_string(mode), to_string(mode)));
+    if (steps == 0 && mixes_passes(dataset))
+      throw Conflict(
+          fmt::format("input_fn({0}) shuffles above repeat ({1}), which mixes the passes: of one pass some "
+                      "samples would be there twice and others not at all. Shuffle below repeat "
+                      "(.shuffle(n).repeat()), leave both out in this mode, or set {0}_steps",
+                      to_string(mode), dataset.describe()));
     if (epoch >= 0) dataset = dataset.take(epoch);
   }
   if (settings.data.auto_batch && samples) *samples = dataset;

@@ -33,8 +33,8 @@ class PassObserver {
 class Evaluator {
  public:
   // `input_fn` is called once, here, and the model is compiled, so that a mistake shows before a training and
-  // not after it. Throws FailedPrecondition if the data has no end and no known epoch, or if the ranks of the
-  // job, which make theirs together, have different data; and what ModelCompiler::for_signature throws.
+  // not after it. Throws FailedPrecondition as one_epoch, or if the ranks of the job, which make theirs
+  // together, have different data; and what ModelCompiler::for_signature throws.
   // `lanes` compute, each a batch at a time, with teams like `team`. `begin`: see ModelCompiler.
   Evaluator(const RunSpec& spec, const RunSettings& settings, VariableStore& store, const Team& team,
             LaneThreads& lanes, std::function<void(ModelBuild&, const ModelSpec&)> begin = {});
@@ -75,7 +75,9 @@ class Evaluator {
 };
 
 // `input_fn(mode)`, cut to one epoch if it repeats without end, batched if auto_batch says so, and cut to the
-// first `steps` batches (0: all). Sets `*samples` to what is batched, if that is not done by input_fn.
+// first `steps` batches (0: all). Sets `*samples` to what is batched, if that is not done by input_fn. Throws
+// Conflict if, with `steps` 0, there is no one epoch in data without end: its size is not known, or a shuffle
+// above the repeat mixes it with others.
 Dataset one_epoch(const RunSpec& spec, const RunSettings& settings, ModeKeys mode, int64_t steps,
                   std::optional<Dataset>* samples = nullptr);
 

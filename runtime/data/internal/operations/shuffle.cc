@@ -176,6 +176,9 @@ class ShuffleNode : public UnaryNode {
     return once_ ? fmt::format("shuffle_once({}, {})", buffer_size_, *once_)
                  : fmt::format("shuffle({})", buffer_size_);
   }
+  bool find_mixes_passes() const override {
+    return (buffer_size_ > 1 && cardinality() != epoch_size()) || UnaryNode::find_mixes_passes();
+  }
   bool find_order_changes() const override { return !once_ && buffer_size_ > 1; }
   // Data without end have no parts that could be kept apart.
   bool find_order_follows_seed() const override {

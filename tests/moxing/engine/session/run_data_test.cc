@@ -6,6 +6,7 @@
 #include "moxing/formats/npy.h"
 #include "moxing/job/data_memory.h"
 #include "moxing/layers/layers.h"
+#include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 #include "tests/moxing/small_run.h"
@@ -128,6 +129,31 @@ TEST_F(RunDataTest, InputFnMayBatchByItself) {
   EXPECT_THAT(sizes_of(s), ElementsAre(3, 3, 1, 3, 3, 1));
   EXPECT_EQ(steps_per_epoch.at(0), 3);
   EXPECT_DOUBLE_EQ(run_or_throw(s).evaluation.at(1).second, 3) << "each of 0 to 6 counts once";
+}
+
+// A window over passes without end: as many elements as one pass has are not those of one.
+TEST_F(RunDataTest, APassOfMixedPassesIsRefused) {
+  const Dataset mixed = counting_data(10).repeat().shuffle(10);
+  auto s = spec();
+  s.inter_mode = ModeKeys::EVAL;
+  s.input_fn = [](ModeKeys mode) {
+    return mode == ModeKeys::TRAIN ? counting_data(10).repeat() : counting_data(10).shuffle(10).repeat();
+  };
+  EXPECT_DOUBLE_EQ(run_or_throw(s).evaluation.at(1).second, 4.5) << "each of 0 to 9 once";
+  s.input_fn = [&](ModeKeys) { return mixed; };
+  s.output_fn = [](std::span<const OutputBatch>) {};
+  const auto refusal_in = [&](ModeKeys mode) {
+    s.run_mode = mode;
+    s.log_dir = mode == ModeKeys::TRAIN ? "" : log_dir_;
+    return message_of_run<Conflict>(s);
+  };
+  for (const ModeKeys mode : {ModeKeys::TRAIN, ModeKeys::EVAL})
+    EXPECT_THAT(refusal_in(mode), AllOf(HasSubstr("input_fn(eval) shuffles above repeat"),
+                                        HasSubstr("shuffle(10)"), HasSubstr("eval_steps")));
+  EXPECT_THAT(refusal_in(ModeKeys::PREDICT), HasSubstr("input_fn(predict) shuffles above repeat"));
+  s.run_mode = ModeKeys::EVAL;
+  s.eval_steps = 2;
+  EXPECT_EQ(run_or_throw(s).global_step, 4) << "some batches need not be a pass";
 }
 
 // Else the word comes from what would read the batches.
