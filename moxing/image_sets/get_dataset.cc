@@ -16,6 +16,8 @@
 namespace mox {
 namespace {
 
+namespace fs = std::filesystem;
+
 const std::vector<DatasetMeta>& known() {
   static const std::vector<DatasetMeta> sets{
       {"mnist", 10, 28, 28, 1, 60000, 10000, {"train", "t10k", "test"}},
@@ -28,12 +30,32 @@ const std::vector<DatasetMeta>& known() {
   return sets;
 }
 
-Dataset photographs(std::string_view split, const std::string& directory, const data::ImageOptions& options,
-                    SourceLocation where) {
-  namespace fs = std::filesystem;
+// A folder that lacks a class numbers the others in another way: with the numbers that the classes have in
+// training, or none.
+data::ImageClassificationRaw image_folder(const DatasetMeta& meta, std::string_view split,
+                                          const std::string& directory, SourceLocation where) {
+  constexpr const char* kTrain = "train";
+  const fs::path folder = fs::path(directory) / split, trained = fs::path(directory) / kTrain;
+  if (split == kTrain) return data::ImageClassificationRaw(folder.string());
+  if (file::is_directory(trained.string()))
+    return {folder.string(), data::ImageClassificationRaw(trained.string()).label_names()};
+  data::ImageClassificationRaw alone(folder.string());
+  const auto classes = std::ssize(alone.label_names());
+  if (classes != meta.num_classes && !file::exists((folder / "labels.txt").string()))
+    throw DataError(fmt::format(
+        "get_dataset ({}): '{}' has {} classes and {} has {}, so that its labels, which are "
+        "numbered by its own directories, would be those of other classes. Put the image folder "
+        "'{}' beside it, whose numbers are then taken, or read it with "
+        "data::ImageClassificationRaw(directory, label_names)",
+        to_string(where), folder.string(), classes, meta.name, meta.num_classes, trained.string()));
+  return alone;
+}
+
+Dataset photographs(const DatasetMeta& meta, std::string_view split, const std::string& directory,
+                    const data::ImageOptions& options, SourceLocation where) {
   const fs::path folder = fs::path(directory) / split;
   if (file::is_directory(folder.string()))
-    return data::ImageClassificationRaw(folder.string()).dataset(options, where);
+    return image_folder(meta, split, directory, where).dataset(options, where);
   const std::string shards = fmt::format("{}-*", split);
   try {
     return data::image_classification_tfrecord(data::match_files(directory, shards), {.image = options},
@@ -68,7 +90,7 @@ Dataset get_dataset(std::string_view name, std::string_view split, const std::st
     return meta.num_classes == 10 ? data::cifar10(directory, split, cifar, where)
                                   : data::cifar100(directory, split, cifar, where);
   }
-  return photographs(split, directory, options, where);
+  return photographs(meta, split, directory, options, where);
 }
 
 }  // namespace mox

@@ -29,9 +29,12 @@ DatasetMeta get_dataset_meta(std::string_view name);
 //   mnist, fashion_mnist   data::mnist, in [0, 1], float32, shape [1, 28, 28]; `options` has no effect
 //   cifar10, cifar100      data::cifar10 and data::cifar100, with options.augmentation (32 x 32 as it comes)
 //                          and dtype
-//   imagenet, flowers      DIRECTORY/SPLIT/ as an image folder, or DIRECTORY/SPLIT-* as TFRecord files
-// Throws as get_dataset_meta and the readers, InvalidArgument for an unknown split, and NotFound where
-// neither form is in the directory.
+//   imagenet, flowers      DIRECTORY/SPLIT/ as an image folder, or DIRECTORY/SPLIT-* as TFRecord files.
+//                          Labels of a validation folder are the numbers of the classes in
+//                          DIRECTORY/train/, if that is there, also where it lacks some of them
+// Throws as get_dataset_meta and the readers, InvalidArgument for an unknown split, NotFound where neither
+// form is in the directory, and DataError for a validation folder that has neither DIRECTORY/train/ nor a
+// labels.txt to number its classes, and another number of them than the published set.
 Dataset get_dataset(std::string_view name, std::string_view split, const std::string& directory,
                     const data::ImageOptions& options = {}, SourceLocation where = SourceLocation::current());
 
