@@ -68,11 +68,19 @@ std::vector<double> class_weights(const std::vector<std::string>& label_names, b
   return weights;
 }
 
-mox::Tensor sample_weights(const mox::Tensor& labels, const std::vector<double>& weights) {
-  if (labels.shape().rank() == 1) return mox::class_weights(labels, weights);
-  std::vector<float> row(weights.begin(), weights.end());
+mox::Tensor weighted_cross_entropy(const mox::Tensor& logits, const mox::Tensor& labels,
+                                   const std::vector<double>& weights, double label_smoothing) {
+  if (labels.shape().rank() == 1)
+    return mox::sparse_softmax_cross_entropy(logits, labels, {.label_smoothing = label_smoothing}) *
+           mox::class_weights(labels, weights);
+  const std::vector<float> row(weights.begin(), weights.end());
   const int64_t classes = row.size();
-  return mox::reduce_sum(labels * mox::constant(mox::Array::from<float>({1, classes}, row)), {.axes = {1}});
+  const mox::Tensor shares = labels * mox::constant(mox::Array::from<float>({1, classes}, row)),
+                    whole = mox::reduce_sum(shares, {.axes = {1}, .keep_dims = true});
+  // The loss's own smoothing would spread 1 over the classes, whatever the sample counts.
+  const auto kept = static_cast<float>(1 - label_smoothing),
+             spread = static_cast<float>(label_smoothing / static_cast<double>(classes));
+  return mox::softmax_cross_entropy(logits, shares * kept + whole * spread);
 }
 
 }  // namespace image_classifier

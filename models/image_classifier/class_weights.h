@@ -17,8 +17,10 @@ void define_class_weight_flags();
 // that a sample is of.
 std::vector<double> class_weights(const std::vector<std::string>& label_names, bool has_many_labels);
 
-// The weight of each sample: float32 [batch]. `labels`: whole numbers [batch], or shares of the classes,
-// float32 [batch, classes], of which the weight is the mean.
-mox::Tensor sample_weights(const mox::Tensor& labels, const std::vector<double>& weights);
+// The cross entropy of each sample, times the weight of its class: float32 [batch]. `labels`: whole numbers
+// [batch], or shares of the classes, float32 [batch, classes], as MixUp makes them: each share then counts as
+// its class does, so that of a mixture with a class of weight 0 only the other is learnt.
+mox::Tensor weighted_cross_entropy(const mox::Tensor& logits, const mox::Tensor& labels,
+                                   const std::vector<double>& weights, double label_smoothing);
 
 }  // namespace image_classifier

@@ -29,13 +29,13 @@ std::vector<mox::KeptOption> kept_options() {
 // Each class counts `weights` (image_classifier::class_weights).
 mox::Tensor loss_of(const mox::Tensor& logits, const mox::Tensor& labels, bool training,
                     const std::vector<double>& weights) {
-  const mox::CrossEntropyOptions options{.label_smoothing =
-                                             training ? mox::get_flag<double>("label_smoothing") : 0};
-  mox::Tensor losses = labels.shape().rank() == 2
-                           ? mox::softmax_cross_entropy(logits, labels, options)
-                           : mox::sparse_softmax_cross_entropy(logits, labels, options);
-  if (!weights.empty()) losses = losses * image_classifier::sample_weights(labels, weights);
-  return mox::reduce_mean(losses);
+  const double smoothing = training ? mox::get_flag<double>("label_smoothing") : 0;
+  if (!weights.empty())
+    return mox::reduce_mean(image_classifier::weighted_cross_entropy(logits, labels, weights, smoothing));
+  const mox::CrossEntropyOptions options{.label_smoothing = smoothing};
+  return mox::reduce_mean(labels.shape().rank() == 2
+                              ? mox::softmax_cross_entropy(logits, labels, options)
+                              : mox::sparse_softmax_cross_entropy(logits, labels, options));
 }
 
 // The share of samples whose class is among the `k` that score highest.
@@ -43,7 +43,7 @@ mox::Tensor share_of_right(const mox::Tensor& logits, const mox::Tensor& classes
                            const std::vector<double>& weights) {
   const mox::Tensor right = mox::cast(mox::in_top_k(logits, classes, k), mox::DType::kFloat32);
   if (weights.empty()) return mox::reduce_mean(right);
-  return mox::weighted_mean(right, image_classifier::sample_weights(classes, weights));
+  return mox::weighted_mean(right, mox::class_weights(classes, weights));
 }
 
 // What run_mode predict computes, of data with labels or without.
