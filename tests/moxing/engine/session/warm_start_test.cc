@@ -186,6 +186,45 @@ TEST_F(WarmStart, FrozenVariablesAndTheirAveragesStay) {
   EXPECT_NE(after(s, "head/kernel"), before("head/kernel"));
 }
 
+// As where the checkpoint was forgotten: a network of random values that is never trained.
+TEST_F(WarmStart, WhatIsFrozenAndNotRestoredIsSaid) {
+  const auto said = [](RunSpec s) {
+    const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
+    testing::internal::CaptureStderr();
+    run_or_throw(s);
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto frozen = [](int number) {
+    return HasSubstr(std::to_string(number) +
+                     " of 6 trainable variables are frozen (freeze, var_scopes, a "
+                     "learning rate times 0) with their initial values");
+  };
+  RunSpec s = started("body", 2, 0.1);
+  s.freeze = {{"^body/"}};
+  EXPECT_EQ(said(s), "");
+  s.log_dir = fresh_directory("left_out");
+  s.checkpoint_exclude_patterns = {{"body/fc"}};
+  EXPECT_THAT(said(s), frozen(2));
+  s.checkpoint_exclude_patterns.reset();
+  s.checkpoint_path = "";
+  s.log_dir = fresh_directory("forgotten");
+  EXPECT_THAT(said(s), AllOf(frozen(4), HasSubstr("body/bn/scale"), Not(HasSubstr("moving"))));
+  s.max_number_of_steps = 6;
+  EXPECT_EQ(said(s), "") << "it was said when the run began";
+  s = started("body", 5, 0.1);
+  s.on_shape_mismatch = "initialise";
+  s.freeze = {{"^head/kernel"}};
+  EXPECT_THAT(said(s), AllOf(frozen(1), HasSubstr("head/kernel")));
+  s = spec_of("body", 2);
+  s.log_dir = fresh_directory("scopes");
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = two_layers(in, mode, "body", 2);
+    model.var_scopes = {"head"};
+    return model;
+  };
+  EXPECT_THAT(said(s), frozen(4));
+}
+
 TEST_F(WarmStart, FreezingNothingOrEverythingIsRefused) {
   RunSpec s = started("body", 2, 0.1);
   s.freeze = {{"^tower/"}};

@@ -66,15 +66,18 @@ CompiledModel& compile(Training& training, TrainingSession& session) {
       session.begin(), start.placement.lanes,
       [&training](int lane, std::string_view name) { return training.scheme->of_lane(lane, name); });
   ModelCompiler& compiler = *training.compiler;
-  compiler.set_training(training_facts_of(start.settings, start.placement), start.settings.normalises_frozen);
+  const TrainingFacts facts = training_facts_of(start.settings, start.placement);
+  compiler.set_training(facts, start.settings.normalises_frozen);
   if (takes_gradients_in_parts(training)) compiler.take_gradients_in_parts();
   const LossScale& loss_scale = training.scheme->updater().loss_scale();
   if (loss_scale.is_on()) compiler.scale_loss(loss_scale.variable());
   CompiledModel& model = compiler.for_signature(training.data->dataset().signature());
   session.set_trained_variables(model.gradient_variables);
-  session.set_restored_variables(restored_variables(start.point, start.store));
+  const std::vector<std::string> restored = restored_variables(start.point, start.store);
+  session.set_restored_variables(restored);
   const bool says = training.ranks.rank() == 0;
   report_frozen(start.settings.freeze, *model.graph, says);
+  if (says && !start.is_continued()) warn_of_frozen_initial_values(model, facts, restored);
   report_restored(start.point, start.store, says, start.saves() ? start.settings.places.log_dir : "");
   start.point.checkpoint = {};
   return model;

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "moxing/model/variables.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -98,6 +99,32 @@ void report_frozen(const NamePatterns& freeze, const Graph& graph, bool says) {
   if (says)
     log_info(fmt::format("freeze: {} of {} variables are not trained: {}", frozen.size(), trainable,
                          first_names(frozen)));
+}
+
+void warn_of_frozen_initial_values(const CompiledModel& model, const TrainingFacts& training,
+                                   std::span<const std::string> restored) {
+  const std::vector<std::string>& scopes = model.spec.var_scopes;
+  const auto is_frozen = [&](const VariableSpec& variable) {
+    const auto holds = [&](const std::string& scope) { return is_in_scope(variable.name, scope); };
+    return (!scopes.empty() && std::ranges::none_of(scopes, holds)) ||
+           training.is_frozen(variable.name, variable.type.shape);
+  };
+  std::vector<std::string> names;
+  size_t trainable = 0;
+  for (const Tensor& tensor : model.graph->variables()) {
+    const VariableSpec& variable = model.graph->spec(tensor);
+    if (!variable.trainable) continue;
+    ++trainable;
+    if (is_frozen(variable) && !std::ranges::binary_search(restored, variable.name))
+      names.push_back(variable.name);
+  }
+  if (names.empty()) return;
+  log_warning(fmt::format(
+      "{} of {} trainable variables are frozen (freeze, var_scopes, a learning rate times 0) with their initial "
+      "values, since the run starts from nothing that holds them: {}. To freeze what was learnt, say where it "
+      "is (checkpoint_path, starting_variables), and see that it is not left out "
+      "(checkpoint_exclude_patterns, on_shape_mismatch)",
+      names.size(), trainable, first_names(names)));
 }
 
 }  // namespace mox::internal

@@ -1,11 +1,14 @@
 // What the variables of a model have got from a checkpoint.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "moxing/checkpoint/name_patterns.h"
+#include "moxing/engine/compile/compiled_model.h"
 #include "moxing/engine/session/starting_point.h"
+#include "moxing/model/training_facts.h"
 #include "moxing/model/variable_store.h"
 
 namespace mox::internal {
@@ -23,5 +26,10 @@ void report_restored(const StartingPoint& start, const VariableStore& store, boo
 // One line about the option `freeze`: how many of the graph's trainable variables are not trained. Throws
 // InvalidArgument for a pattern that none of the graph's variables matches.
 void report_frozen(const NamePatterns& freeze, const Graph& graph, bool says);
+
+// A warning about trainable variables that the run leaves as they are and that are not among `restored`
+// (restored_variables): what they hold is what initializers gave them.
+void warn_of_frozen_initial_values(const CompiledModel& model, const TrainingFacts& training,
+                                   std::span<const std::string> restored);
 
 }  // namespace mox::internal
