@@ -58,7 +58,7 @@ class Optimizer {
   virtual std::string description() const = 0;
   virtual std::vector<SlotSpec> slots() const = 0;
 
-  // The learning rate of the update that follows `step` applied ones (see Schedule::value, also for errors).
+  // The learning rate of the step that comes after `step` others (see Schedule::value, also for errors).
   virtual double learning_rate(int64_t step, double steps_per_epoch) const = 0;
   virtual bool needs_steps_per_epoch() const = 0;
 

@@ -1,8 +1,9 @@
 // Learning-rate schedules: the value of a hyper-parameter as a function of the training progress.
 //
 // A Schedule is an immutable value without state, so a resumed run continues exactly. It is asked with the
-// number of updates already applied (0 before the first one) and with the number of steps in an epoch, which
-// is a fraction where batches run across the ends of passes.
+// global step, the number of steps done (0 before the first one), those that loss scaling left out among
+// them, since epochs follow the data; and with the number of steps in an epoch, which is a fraction where
+// batches run across the ends of passes.
 //
 //   Schedule rate = 0.1;                                              // constant
 //   Schedule rate = "5:0.1->0.4,10:0.4=>0.8,15:0.8,20:0.08";          // MoXing's form, in epochs
@@ -20,7 +21,7 @@
 
 namespace mox {
 
-// A length of training, counted in steps (updates) or in epochs. A plain number counts steps.
+// A length of training, counted in steps or in epochs. A plain number counts steps.
 struct TrainingLength {
   enum class Unit { kSteps, kEpochs };
 
@@ -43,7 +44,7 @@ std::string to_string(const TrainingLength& length);  // "300 steps", "2.5 epoch
 class ScheduleFunction {
  public:
   virtual ~ScheduleFunction() = default;
-  // `step` >= 0 updates were applied; `steps_per_epoch` is 0 if it is unknown.
+  // `step` >= 0 steps were done; `steps_per_epoch` is 0 if it is unknown.
   virtual double value(int64_t step, double steps_per_epoch) const = 0;
   virtual bool needs_steps_per_epoch() const { return false; }
   virtual std::string description() const = 0;
@@ -76,7 +77,7 @@ class Schedule {
   // From a function of one's own; must not be null (InvalidArgument).
   explicit Schedule(std::shared_ptr<const ScheduleFunction> function);
 
-  // The value for the update that follows `step` applied ones. Throws FailedPrecondition if the schedule is
+  // The value for the step that comes after `step` others. Throws FailedPrecondition if the schedule is
   // written in epochs and `steps_per_epoch` is not positive; InvalidArgument if `step` is negative.
   double value(int64_t step, double steps_per_epoch = 0) const;
 

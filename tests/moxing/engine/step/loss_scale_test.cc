@@ -159,6 +159,15 @@ TEST_F(LossScaleRun, DoesNotCountStepsThatAreLeftOutAsUpdates) {
       << "the first update of a constant gradient moves by the learning rate";
 }
 
+// Epochs follow the data, and the samples of a step that was left out are used up.
+TEST_F(LossScaleRun, SchedulesCountStepsThatAreLeftOut) {
+  const ScopedConfiguration configuration(flags({"--loss_scale=dynamic"}));
+  RunSpec spec = steep_spec(5);  // the first four are left out
+  spec.optimizer_fn = get_optimizer_fn("sgd", {.learning_rate = piecewise_constant({4}, {0, 1e-35})});
+  run_or_throw(spec);
+  EXPECT_NEAR(saved("w").item(), -1, 1e-5);
+}
+
 // Adam's updates depend on their number, which the copies of all lanes must agree on.
 TEST_F(LossScaleRun, CopiesOfTheVariablesAgreeAfterStepsThatWereLeftOut) {
   std::vector<std::string> digests;
