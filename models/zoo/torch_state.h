@@ -37,9 +37,11 @@ std::vector<ImportedVariable> import_torch_state(std::string_view model, std::sp
 
 // The way back: the torchvision state of the network `model` that `variables` are, sorted by torchvision's
 // names, which import_torch_state makes the same variables of, bit for bit. `steps` is what the entries
-// "...num_batches_tracked" say. Throws InvalidArgument as above, and DataError, naming it, for a variable in
-// the network's scope that torchvision has not, for one that is missing, and for one of another type.
-// Variables outside of that scope are left out.
+// "...num_batches_tracked" say. torchvision's batch normalisations have the epsilon 1e-5, which is no part of
+// a state: where NetworkOptions::batch_norm_epsilon was another, theirs is to be set to it. Throws
+// InvalidArgument as above, and DataError, naming it, for a variable in the network's scope that torchvision
+// has not, for one that is missing, and for one of another type. Variables outside of that scope have no
+// place in it.
 std::vector<NamedArray> export_torch_state(std::string_view model, std::span<const NamedArray> variables,
                                            int64_t steps);
 

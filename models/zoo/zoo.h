@@ -50,7 +50,9 @@ struct NetworkOptions {
   // kernels are decayed twice, of which the run warns. >= 0.
   float weight_decay = 0;
   std::optional<float> batch_norm_momentum = {};  // of the moving averages; default 0.9; in [0, 1]
-  std::optional<float> batch_norm_epsilon = {};   // default 1e-5; > 0
+  // > 0; default 1e-5, as torchvision's. No checkpoint and no torchvision state holds it: a network that was
+  // trained with another one is to be evaluated, continued and exported with the same (docs/zoo.md).
+  std::optional<float> batch_norm_epsilon = {};
   // Computes the shortcuts that are convolutions again in the backward pass: less memory, one to four
   // hundredths more time (docs/recomputation.md). For ResNets of version 1 whose shortcuts are such.
   bool recompute_shortcuts = false;

@@ -35,6 +35,10 @@ void add_export_torch(CLI::App& mox) {
       ->required();
   command->add_option("FILE", arguments->file, "The state, a .safetensors file that does not exist yet")
       ->required();
+  command->footer(
+      "The epsilon of batch normalisations is no part of a state, and torchvision's is 1e-5. Of a network that "
+      "was made with another batch_norm_epsilon, set eps of each BatchNorm2d after load_state_dict: else its "
+      "outputs are others.");
   command->callback([arguments] {
     if (is_there(arguments->file))
       throw FailedPrecondition(fmt::format("'{}' exists already; choose another name", arguments->file));

@@ -30,6 +30,10 @@ void add_import(CLI::App& mox) {
   command->add_option("FILE", arguments->file, "The state, a .safetensors file")->required();
   command->add_option("DIR", arguments->log_dir, "Where the checkpoint goes: a directory without checkpoints")
       ->required();
+  command->footer(
+      "The epsilon of batch normalisations is no part of a state, and torchvision's is 1e-5, as the zoo's is by "
+      "default. For a state that was trained with another eps, make the network with the same "
+      "batch_norm_epsilon: else its outputs are others.");
   command->callback([arguments] {
     const SafetensorsFile state = read_safetensors(arguments->file);
     const auto imported = import_torch_state(arguments->model, state.tensors);

@@ -149,6 +149,13 @@ TEST_F(MoxCommand, HelpShowsEverySubcommand) {
   EXPECT_THAT(run_mox("checkpoint show --help").out, HasSubstr("DIR"));
 }
 
+// What neither a state nor a checkpoint holds, and without which a network gives other outputs.
+TEST_F(MoxCommand, HelpNamesTheEpsilonThatNoStateHolds) {
+  for (const char* command : {"import", "export-torch"})
+    EXPECT_THAT(run_mox(std::string(command) + " --help").out,
+                AllOf(HasSubstr("1e-5"), HasSubstr("batch_norm_epsilon")));
+}
+
 TEST_F(MoxCommand, ShowPrintsTheTable) {
   for (const std::string& path : {log_dir_, log_dir_ + "/checkpoint-20"}) {
     const Result result = run_mox("checkpoint show " + path);
