@@ -13,7 +13,7 @@
 namespace image_classifier {
 namespace {
 
-constexpr double kLargestCsvLabel = 1 << 24;  // float32 holds every whole number up to it
+constexpr double kEndOfCsvLabels = 1 << 24;  // the float32 that other whole numbers are rounded to, too
 
 void warn_once(const std::string& text) {
   if (mox::rank() == 0) mox::internal::warn_once(text);
@@ -163,11 +163,13 @@ LabelledImages read_npz(const ArrayFile& file) {
 
 int32_t csv_label(float given, const ArrayFile& file) {
   const double offset = file.label_offset, number = given - offset;
-  const bool is_in_range = number >= 0 && number <= kLargestCsvLabel;  // NaN is not
+  const bool is_in_range =  // NaN is not
+      number >= 0 && number < kEndOfCsvLabels && std::fabs(given) < kEndOfCsvLabels;
   const auto label = static_cast<int32_t>(is_in_range ? number : 0);
   if (!is_in_range || label != number)
     throw mox::DataError("'" + file.path + "': " + std::to_string(given) +
-                         ", the first number of a line, cannot be the number of a class" + less_offset(file));
+                         ", the first number of a line, cannot be the number of a class" + less_offset(file) +
+                         ": a whole number below 2^24 is expected");
   return label;
 }
 

@@ -78,10 +78,10 @@ Dataset csv(const std::string& path, const CsvOptions& options, std::optional<in
   Array labels(DType::kInt32, Shape{table.shape()[0]});
   int64_t row = 0;
   Array numbers = without_column(std::move(table), at, [&](float label) {
-    // Whole numbers beyond 2^24 are not all float32.
-    if (label != std::floor(label) || std::fabs(label) > static_cast<float>(1 << 24))
+    // Beyond 2^24 not all whole numbers are float32, and what is 2^24 may have been another one.
+    if (label != std::floor(label) || std::fabs(label) >= static_cast<float>(1 << 24))
       throw DataError(
-          fmt::format("'{}', sample {}, column {}: the label {} is no whole number up to 2^24; "
+          fmt::format("'{}', sample {}, column {}: the label {} is no whole number below 2^24; "
                       "csv_regression takes real values",
                       path, row + 1, at + 1, label));
     labels.values<int32_t>()[row++] = static_cast<int32_t>(label);

@@ -48,7 +48,7 @@ int64_t csv_column(const std::string& path, std::string_view name, const CsvOpti
 
 // Samples from a file, a line each: elements {numbers}, float32[columns]. With `label_column` (from 0) the
 // number there, which must be whole, is the label: elements {numbers, label}, float32[columns - 1] and
-// int32[]. Throws as read_csv, DataError (path, sample) for a label that is no whole number up to 2^24 in
+// int32[]. Throws as read_csv, DataError (path, sample) for a label that is no whole number below 2^24 in
 // size, or a column that is not there.
 Dataset csv(const std::string& path, const CsvOptions& options = {},
             std::optional<int64_t> label_column = std::nullopt,

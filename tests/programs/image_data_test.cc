@@ -122,6 +122,20 @@ TEST_F(ImageData, FloatsThatNobodyHasScaledAreRefused) {
   expect_error(run_npz(), {"image 5 has a value that is not finite"});
 }
 
+// Two classes would become one.
+TEST_F(ImageData, ACsvLabelThatFloat32DoesNotHoldIsRefused) {
+  std::string lines;
+  for (const char* label : {"16777216", "16777217"}) {
+    lines += label;
+    for (int j = 0; j < 3 * 32 * 32; ++j) lines += ",7";
+    lines += "\n";
+  }
+  write("train.csv", lines);
+  write("test.csv", lines);
+  expect_error(run_process(job({"--data.format=csv", "--data.label_offset=16777216"})),
+               {"cannot be the number of a class, less data.label_offset", "below 2^24 is expected"});
+}
+
 TEST_F(ImageData, PixelsOfAnotherRangeThanTheCsvOptionAreSaid) {
   std::string lines, wide;
   for (int i = 0; i < 16; ++i) {

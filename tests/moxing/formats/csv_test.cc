@@ -47,6 +47,10 @@ TEST(Csv, RefusesLabelsThatAreNone) {
   const std::string path = directory.write("x.csv", "1,2\n3,4.5\n5,1e9\n");
   EXPECT_THAT(message_of<DataError>([&] { csv(path, {}, 1); }),
               AllOf(HasSubstr("x.csv"), HasSubstr("sample 2")));
+  for (const char* label : {"16777217,1", "-16777217,1"})  // float32 has no such number, but one beside it
+    EXPECT_THAT(message_of<DataError>([&] { csv(directory.write("y.csv", label), {}, 0); }),
+                HasSubstr("no whole number below 2^24"));
+  EXPECT_EQ(csv(directory.write("y.csv", "16777215,1"), {}, 0).cardinality(), 1);
   EXPECT_THAT(message_of<DataError>([&] { csv(path, {}, 2); }), HasSubstr("no label column 2"));
   EXPECT_THAT(message_of<DataError>([&] { csv(path, {}, -1); }), HasSubstr("no label column -1"));
 }
