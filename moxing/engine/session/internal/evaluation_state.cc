@@ -49,6 +49,11 @@ std::string format_table(const std::string& name, const metrics::Table& table) {
   return text;
 }
 
+// Of one sample, rows, their sums and their means look alike: what batches of more of them show holds.
+bool may_be(const EvaluatedValues::Mean& mean, const EvaluatedValues::Mean& expected, int64_t samples) {
+  return mean.is_like(expected) || (samples == 1 && expected.name == mean.name + std::string(kMeanOfBatches));
+}
+
 }  // namespace
 
 EvaluationState::EvaluationState(const CompiledModel& model, int lanes)
@@ -74,7 +79,7 @@ void EvaluationState::add(size_t index, int lane, CompiledModel& model, int64_t 
   *record++ = samples;
   for (size_t i = 0; i < values_.means.size(); ++i) {
     const EvaluatedValues::Mean& mean = model.evaluated.means[i];
-    if (!mean.is_like(values_.means[i]))
+    if (!may_be(mean, values_.means[i], samples))
       throw InvalidArgument(
           fmt::format("in a batch of {} samples the log_info '{}' is not the mean over samples that it is "
                       "(or is not) in one of {}: divide by the batch's own size, in[0].shape()[0], or use "

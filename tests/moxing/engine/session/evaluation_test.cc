@@ -188,6 +188,20 @@ TEST_F(EvaluationTest, AMetricTakesThePlaceOfALoggedValueAndWhatIsNoMeanIsNamedS
   EXPECT_THAT(output, AllOf(HasSubstr("test auc: "), HasSubstr("test confusion"), HasSubstr("evaluation")));
 }
 
+// Of a last batch of one sample its first row is the mean of its rows.
+TEST_F(EvaluationTest, AnEvaluationMayEndWithOneSample) {
+  auto s = scored();
+  s.eval_batch_size = 6;
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = scored_model(in, mode);
+    model.log_info = {{"first", reduce_mean(slice(in[0], {0}, {1}))}, {"mean", reduce_mean(in[0])}};
+    return model;
+  };
+  const Metrics evaluation = run_or_throw(s).evaluation;
+  EXPECT_GT(value_of(evaluation, "first (mean of batches)"), 0);
+  EXPECT_GT(value_of(evaluation, "mean"), 0);
+}
+
 // As names of classes may be, which come from files; and a NaN has no sign.
 TEST_F(EvaluationTest, NamesAreShownOnOneLineAndNaNWithoutASign) {
   auto s = scored();
