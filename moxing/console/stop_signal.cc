@@ -58,6 +58,8 @@ void StopSignal::let_interrupts_end() const {
     if (each.signal == SIGINT) sigaction(SIGINT, &each.previous, nullptr);
 }
 
+const std::atomic<int>& StopSignal::wish() const { return received_signal; }
+
 int StopSignal::received() const { return received_signal.load(std::memory_order_relaxed); }
 
 std::string_view StopSignal::name() const {

@@ -1,6 +1,7 @@
 // SIGINT, SIGTERM, SIGHUP and SIGUSR1 as a wish to stop: the run finishes its step, saves, and ends.
 #pragma once
 
+#include <atomic>
 #include <string_view>
 
 namespace mox::internal {
@@ -23,8 +24,9 @@ class StopSignal {
   // first one, too.
   void let_interrupts_end() const;
 
-  int received() const;           // the signal's number, or 0
-  std::string_view name() const;  // "SIGTERM"; "" if none was received
+  int received() const;                  // the signal's number, or 0
+  const std::atomic<int>& wish() const;  // the same number, for Interruptible
+  std::string_view name() const;         // "SIGTERM"; "" if none was received
 
  private:
   const bool others_go_on_;

@@ -11,6 +11,7 @@
 #include "runtime/exec/internal/plan_impl.h"
 #include "runtime/exec/internal/simplify.h"
 #include "runtime/exec/internal/value_memory.h"
+#include "runtime/interruption/interruption.h"
 
 namespace mox {
 namespace {
@@ -42,7 +43,10 @@ class StepBuilder {
   void require_plain(const Tensor& tensor) { wanted_plain_.insert(key(tensor)); }
 
   void build(const Graph& graph) {
-    for (const auto& node : graph.nodes()) add_node(*node);
+    for (const auto& node : graph.nodes()) {
+      internal::throw_if_interrupted();
+      add_node(*node);
+    }
   }
 
   // Puts the copies that `keep` has made behind what they copy; instructions count anew from here on.

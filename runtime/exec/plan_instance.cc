@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/seconds.h"
 #include "runtime/exec/internal/plan_impl.h"
+#include "runtime/interruption/interruption.h"
 
 namespace mox {
 namespace {
@@ -155,6 +156,7 @@ BoundInstruction PlanInstance::Impl::bound(const PlanInstruction& instruction) {
 
 void PlanInstance::Impl::bind_instructions() {
   for (size_t s = 0; s < compiled().instructions.size(); ++s) {
+    internal::throw_if_interrupted();
     const PlanInstruction& instruction = compiled().instructions[s];
     instructions.push_back(bound(instruction));
     for (size_t i = 0; i < instruction.inputs.size(); ++i) {

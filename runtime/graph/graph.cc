@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/error.h"
+#include "runtime/interruption/interruption.h"
 
 namespace mox {
 namespace {
@@ -43,6 +44,7 @@ Graph::Graph() = default;
 Graph::~Graph() = default;
 
 Node& Graph::add_node(const Op& op, std::vector<Tensor> inputs, Attributes attributes, SourceLocation where) {
+  internal::throw_if_interrupted();
   if (context().where) where = *context().where;
   const std::string wanted =
       context().graph == this ? context().scope + std::string(op.name) : std::string(op.name);
@@ -69,6 +71,7 @@ Node& Graph::add_node(const Op& op, std::vector<Tensor> inputs, Attributes attri
 }
 
 Node& Graph::copy_node(const Node& node, std::span<const Tensor> inputs) {
+  internal::throw_if_interrupted();
   auto copy = reused_count_ < reused_.size() ? std::move(reused_[reused_count_++]) : std::make_unique<Node>();
   copy->graph = this;
   copy->id = static_cast<int>(nodes_.size());

@@ -19,6 +19,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/random.h"
 #include "runtime/exec/plan_instance.h"
+#include "runtime/interruption/interruption.h"
 #include "runtime/refusals/team_threads.h"
 
 namespace mox::internal {
@@ -88,6 +89,7 @@ class Trial {
   }
 
   void take_turn() {
+    throw_if_interrupted();
     run();
     ++runs_;
     Seconds total{};

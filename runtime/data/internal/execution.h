@@ -8,6 +8,7 @@
 
 #include "runtime/data/internal/buffer_pool.h"
 #include "runtime/data/memory_budget.h"
+#include "runtime/interruption/interruption.h"
 
 namespace mox::data::internal {
 
@@ -23,7 +24,9 @@ struct Execution {
   // samples are costly.
   std::atomic<bool> split_samples{false};
 
+  // For a wish to stop, too, where batches are made in the thread that asks for them.
   void throw_if_stopped() const {
+    mox::internal::throw_if_interrupted();
     if (stop.load(std::memory_order_relaxed)) throw Stopped();
   }
 };

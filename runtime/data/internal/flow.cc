@@ -4,6 +4,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "runtime/data/happens_before.h"
+#include "runtime/interruption/interruption.h"
 #include "runtime/refusals/promised_workers.h"
 
 namespace mox::data::internal {
@@ -190,7 +192,11 @@ Flow::~Flow() = default;
 
 Ticket* Flow::take() {
   std::unique_lock lock(graph_->mutex);
-  graph_->wake_consumer.wait(lock, [this] { return graph_->stopped || !graph_->ready.empty(); });
+  // A wish to stop wakes nobody.
+  constexpr std::chrono::milliseconds kLook(100);
+  while (!graph_->wake_consumer.wait_for(lock, kLook,
+                                         [this] { return graph_->stopped || !graph_->ready.empty(); }))
+    mox::internal::throw_if_interrupted();
   if (graph_->stopped) return nullptr;
   Ticket* ticket = graph_->ready.front();
   graph_->ready.pop_front();

@@ -3,6 +3,10 @@
 #include <gmock/gmock-more-matchers.h>
 #include <signal.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/moxing/small_run.h"
 
 namespace mox {
@@ -124,6 +128,107 @@ TEST_F(StopSignalTest, InModelFnEndsARunBeforeItsFirstStep) {
   EXPECT_THAT(result.stop_reason, HasSubstr("SIGTERM"));
   s.model_fn = model_fn;
   EXPECT_EQ(run_or_throw(s).global_step, 4);
+}
+
+// As one does that takes minutes.
+TEST_F(StopSignalTest, EndsAModelFnThatIsStillAtItsNodes) {
+  auto s = spec();
+  run_or_throw(s);
+  s.max_number_of_steps = 6;
+  const auto model_fn = s.model_fn;
+  bool ends = false;
+  s.model_fn = [&](const auto&... given) {
+    const ModelSpec model = model_fn(given...);
+    raise(SIGTERM);
+    const Tensor further = model.loss + 1.0f;
+    ends = true;
+    return ModelSpec{.loss = further};
+  };
+  testing::internal::CaptureStdout();
+  const RunResult result = run_or_throw(s);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("SIGTERM ended this run before it trained"));
+  EXPECT_EQ(result.global_step, 4);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_FALSE(ends);
+  s.output_fn = [](std::span<const OutputBatch>) {};
+  for (const ModeKeys mode : {ModeKeys::EVAL, ModeKeys::PREDICT}) {
+    s.run_mode = mode;
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(run(s), kExitInterrupted);
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("interrupted by SIGTERM after 0 samples"));
+    EXPECT_FALSE(ends);
+  }
+  s.run_mode = ModeKeys::TRAIN;
+  s.model_fn = model_fn;
+  EXPECT_EQ(run_or_throw(s).global_step, 6);
+}
+
+TEST_F(StopSignalTest, EndsTheTrialOfDevices) {
+  const ScopedConfiguration configuration({"--threads=2", "--num_devices=auto"});
+  auto s = spec();
+  s.model_fn = [&, model_fn = s.model_fn](const auto&... given) {
+    ModelSpec model = model_fn(given...);
+    raise(SIGTERM);
+    return model;
+  };
+  const RunResult result = run_or_throw(s);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.global_step, 0);
+}
+
+// A filter that lets nothing more through.
+TEST_F(StopSignalTest, EndsTheWaitingForDataAndSaves) {
+  for (const char* threads : {"--data_threads=0", "--data_threads=2"}) {
+    SCOPED_TRACE(threads);
+    const ScopedConfiguration configuration({"--threads=1", threads});
+    std::atomic<int> looks{0};
+    std::atomic<bool> passes{false};
+    auto s = spec();
+    s.log_dir = log_dir_ + threads;
+    s.input_fn = [&](ModeKeys) {
+      return counting_data(100000)
+          .filter([&](const Element&) {
+            const int look = ++looks;
+            if (look > 4 && !passes) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (look == 300 && !passes) raise(SIGTERM);
+            return look <= 4 || passes;
+          })
+          .batch(1);
+    };
+    s.auto_batch = false;
+    s.max_number_of_steps = 8;
+    const RunResult result = run_or_throw(s);
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_EQ(result.global_step, 4);
+    EXPECT_EQ(load_checkpoint(*s.log_dir).global_step, 4);
+    passes = true;
+    EXPECT_EQ(run_or_throw(s).global_step, 8);
+  }
+}
+
+TEST_F(StopSignalTest, EndsTheWaitingForDataOfAPass) {
+  auto s = spec();
+  run_or_throw(s);
+  int looks = 0;
+  s.input_fn = [&](ModeKeys) {
+    return counting_data(100000).filter([&](const Element&) {
+      if (++looks % 500 == 0) raise(SIGTERM);
+      return false;
+    });
+  };
+  s.output_fn = [](std::span<const OutputBatch>) {};
+  s.model_fn = [model_fn = s.model_fn](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = model_fn(in, mode);
+    model.output_info = {{"x", in[0]}};
+    return model;
+  };
+  for (const ModeKeys mode : {ModeKeys::EVAL, ModeKeys::PREDICT}) {
+    s.run_mode = mode;
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(run(s), kExitInterrupted);
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("interrupted by SIGTERM after 0 samples"));
+    EXPECT_LT(looks, 100000);
+  }
 }
 
 // Schedulers give a job seconds to end: what is saved is enough, and the evaluation can be had later.

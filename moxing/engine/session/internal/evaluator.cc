@@ -16,6 +16,7 @@
 #include "runtime/base/seconds.h"
 #include "runtime/data/findings.h"
 #include "runtime/data/shuffled.h"
+#include "runtime/interruption/interruption.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 
@@ -86,7 +87,13 @@ Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserve
                                const std::function<void()>& keep) {
   EvaluationState state(compiler_.for_signature(dataset_.signature()), lanes_.size());
   Evaluation evaluation;
-  keep_before_failing(keep, [&] { evaluate_batches(state, give_up, observer); });
+  keep_before_failing(keep, [&] {
+    try {
+      evaluate_batches(state, give_up, observer);
+    } catch (const Interrupted&) {
+      throw EvaluationGivenUp();
+    }
+  });
   share_samples_read(keep);
   state.gather(job());
   keep_before_failing(keep, [&] { evaluation = state.finish(job(), dataset_.describe()); });

@@ -23,6 +23,7 @@
 #include "runtime/data/findings.h"
 #include "runtime/data/shared_content.h"
 #include "runtime/data/shuffled.h"
+#include "runtime/interruption/interruption.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 #include "runtime/refusals/team_threads.h"
@@ -173,6 +174,17 @@ void warn_of_shuffled_predictions(const Dataset& dataset) {
       dataset.describe()));
 }
 
+// False at the end of the data, and where a signal ends the waiting for it.
+bool next_batch(Pipeline& pipeline, const StopSignal& signal, Batch* batch, bool* stops) {
+  const Interruptible waiting(signal.wish());
+  try {
+    return pipeline.next(batch);
+  } catch (const Interrupted&) {
+    *stops = true;
+    return false;
+  }
+}
+
 // Until the data of all ranks end, a hook or a signal stops.
 void predict_all(Pipeline& pipeline, ModelCompiler& compiler, PassSession& session, const StopSignal& signal,
                  Gathering& gathering) {
@@ -180,8 +192,8 @@ void predict_all(Pipeline& pipeline, ModelCompiler& compiler, PassSession& sessi
   do {
     Batch batch;
     OutputBatch outputs;
-    const bool stops = signal.received() != 0;
-    if (!stops && pipeline.next(&batch)) {
+    bool stops = signal.received() != 0;
+    if (!stops && next_batch(pipeline, signal, &batch, &stops)) {
       CompiledModel& model = compiler.for_batch(batch);
       session.before_batch();
       model.instance->run({.components = batch.components});
@@ -191,6 +203,22 @@ void predict_all(Pipeline& pipeline, ModelCompiler& compiler, PassSession& sessi
     }
     goes_on &= gathering.add_round(std::move(outputs), stops);
   } while (goes_on && !gathering.stops());
+}
+
+// Whether a signal has ended `work` before its end, as making a model may be that no other rank waits for.
+bool is_interrupted(const StopSignal& signal, FunctionRef<void()> work) {
+  std::optional<Interruptible> interruptible;
+  if (job().size() == 1) interruptible.emplace(signal.wish());
+  try {
+    work();
+  } catch (const Interrupted&) {
+    return true;
+  }
+  return false;
+}
+
+RunResult interrupted_at(const PassSession& session) {
+  return {.global_step = session.global_step(), .stop_reason = "interrupted", .interrupted = true};
 }
 
 }  // namespace
@@ -203,18 +231,25 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
   const EnteredTeam entered(team);
   LaneThreads lane(1, team);
   PassSession session(spec, start, console);
-  Evaluator evaluator(spec, start.settings, start.store, team, lane, session.begin());
+  std::optional<Evaluator> evaluator;
+  if (is_interrupted(signal, [&] {
+        evaluator.emplace(spec, start.settings, start.store, team, lane, session.begin());
+      })) {
+    console.print(of_interrupted_evaluation(signal, 0), Console::Style::kStrong);
+    return interrupted_at(session);
+  }
   if (settings.print_plan) {
-    console.print(evaluator.compiler().for_signature(evaluator.dataset().signature()).plan->describe());
+    console.print(evaluator->compiler().for_signature(evaluator->dataset().signature()).plan->describe());
     return {.stop_reason = "print_plan"};
   }
-  if (evaluator.samples())
+  if (evaluator->samples())
     warn_of_trained_data(contents_of_cursor(start.restored.data_cursor), start.point.path,
-                         *evaluator.samples());
+                         *evaluator->samples());
   Evaluation evaluation;
-  session.run(evaluator.dataset(), [&] {
+  session.run(evaluator->dataset(), [&] {
     try {
-      evaluation = evaluator.evaluate([&] { return signal.received() != 0; }, &session);
+      const Interruptible waiting(signal.wish());
+      evaluation = evaluator->evaluate([&] { return signal.received() != 0; }, &session);
     } catch (const EvaluationGivenUp&) {
       // Ranks do not learn of a signal at the same batch: the first ends the job.
       if (job().size() > 1)
@@ -226,7 +261,7 @@ RunResult run_evaluation(const RunSpec& spec, const RunSettings& settings, Conso
   });
   if (session.interrupted()) {
     console.print(of_interrupted_evaluation(signal, session.samples()), Console::Style::kStrong);
-    return {.global_step = session.global_step(), .stop_reason = "interrupted", .interrupted = true};
+    return interrupted_at(session);
   }
   mention_speed("evaluated", evaluation.samples, session.seconds());
   if (job().rank() == 0)
@@ -258,9 +293,13 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   PassSession session(spec, start, console);
   ModelCompiler compiler(spec.model_fn, ModeKeys::PREDICT, start.store, team, start.settings.arithmetic,
                          session.begin());
-  const CompiledModel& first = compiler.for_signature(dataset.signature());
+  const CompiledModel* first = nullptr;
+  if (is_interrupted(signal, [&] { first = &compiler.for_signature(dataset.signature()); })) {
+    console.print(of_interrupted_prediction(signal, 0, settings.predictions.file), Console::Style::kStrong);
+    return interrupted_at(session);
+  }
   if (settings.print_plan) {
-    console.print(first.plan->describe());
+    console.print(first->plan->describe());
     return {.stop_reason = "print_plan"};
   }
   Pipeline pipeline(dataset, {.seed = settings.seed,
@@ -285,7 +324,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   if (gathering.stops()) {
     console.print(of_interrupted_prediction(signal, gathering.samples(), settings.predictions.file),
                   Console::Style::kStrong);
-    return {.global_step = session.global_step(), .stop_reason = "interrupted", .interrupted = true};
+    return interrupted_at(session);
   }
   mention_speed("predicted", gathering.samples(), session.seconds());
   if (job().rank() == 0)

@@ -8,6 +8,7 @@
 #include "moxing/job/facts.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/interruption/interruption.h"
 #include "runtime/job/job.h"
 
 namespace mox::internal {
@@ -60,11 +61,16 @@ Start start_training(const RunSpec& spec, const RunSettings& settings) {
   if (saves) start.lock = std::make_shared<RunLock>(settings.places.log_dir);
   if (!settings.print_plan) start.point = find_starting_point(settings);
   if (start.is_continued()) start.restored = from_checkpoint_state(start.point.checkpoint, start.point.path);
-  settle_arithmetic_of(start, settings.cores.threads);
-  if (settings.cores.threads_are_automatic)
-    start.settings.cores.threads = choose_threads(spec, start.settings, start.point, start.restored, job());
-  if (settings.cores.devices == kAutomaticDevices)
-    start.settings.cores.devices = choose_devices(spec, start.settings, start.point, start.restored, job());
+  try {
+    settle_arithmetic_of(start, settings.cores.threads);
+    if (settings.cores.threads_are_automatic)
+      start.settings.cores.threads = choose_threads(spec, start.settings, start.point, start.restored, job());
+    if (settings.cores.devices == kAutomaticDevices)
+      start.settings.cores.devices = choose_devices(spec, start.settings, start.point, start.restored, job());
+  } catch (const Interrupted&) {
+    // The run ends at its model's first node, and knows its step by then.
+    if (settings.cores.devices == kAutomaticDevices) start.settings.cores.devices = 1;
+  }
   start.placement = placement_of(start.settings, start.point, start.restored);
   start.settings.seed = effective_seed(start);
   start.store = VariableStore(start.settings.seed);

@@ -19,6 +19,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/seconds.h"
 #include "runtime/comm/allgather_values.h"
+#include "runtime/interruption/interruption.h"
 #include "runtime/replicas/lane_threads.h"
 
 namespace mox::internal {
@@ -55,6 +56,7 @@ double batches_per_second(const RunSpec& spec, const RunSettings& settings, cons
   CompiledModel& model = compiler.for_signature(signature);
   const std::vector<Array> batch = zeros_of(signature);
   const auto pass = [&] {
+    throw_if_interrupted();
     const auto begin = Clock::now();
     lanes.run([&](int lane) { model.of_lane(lane).run({.components = batch, .seed = settings.seed}); });
     return seconds_since(begin);

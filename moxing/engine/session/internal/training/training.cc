@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "moxing/config/options.h"
@@ -16,6 +17,7 @@
 #include "moxing/job/facts.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/file.h"
+#include "runtime/interruption/interruption.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 
@@ -176,6 +178,15 @@ RunResult train(Training& training, TrainingSession& session, const CompiledMode
           .evaluation = session.last_evaluation().numbers};
 }
 
+RunResult interrupted_before_training(const Training& training, const StopSignal& signal) {
+  training.console.print(
+      fmt::format("{} ended this run before it trained; the same command begins again", signal.name()),
+      Console::Style::kStrong);
+  return {.global_step = training.start.restored.global_step,
+          .stop_reason = fmt::format("{} was received", signal.name()),
+          .interrupted = true};
+}
+
 }  // namespace
 
 Training::Training(const RunSpec& spec, Start begun, Console& console)
@@ -188,6 +199,9 @@ Training::Training(const RunSpec& spec, Start begun, Console& console)
 
 RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console& console,
                        const StopSignal& signal, std::shared_ptr<RunLock>* lock) {
+  // Until the first step. Of several ranks each goes on to it, where they agree: others wait for this one.
+  std::optional<Interruptible> preparation;
+  if (job().size() == 1) preparation.emplace(signal.wish());
   Training training(spec, start_training(spec, settings), console);
   *lock = training.start.lock;
   std::optional<TrainingSession> session;
@@ -201,7 +215,10 @@ RunResult run_training(const RunSpec& spec, const RunSettings& settings, Console
     }
     require_agreement_on(training, model);
     prepare(training, model);
+    preparation.reset();
     return train(training, *session, model);
+  } catch (const Interrupted&) {
+    return interrupted_before_training(training, signal);
   } catch (...) {
     job().abandon();  // while what it works on is still there
     throw;

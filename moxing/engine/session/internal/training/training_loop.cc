@@ -11,6 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/seconds.h"
 #include "runtime/data/findings.h"
+#include "runtime/interruption/interruption.h"
 #include "runtime/job/job.h"
 
 namespace mox::internal {
@@ -62,7 +63,10 @@ void TrainingLoop::take_batches() {
   const auto before = Clock::now();
   set_job_step(session_.global_step() + 1);
   try {
+    const Interruptible waiting(session_.wish_to_stop());
     training_.data->take(training_.start.placement.replicas().size(), &batches_);
+  } catch (const Interrupted&) {
+    batches_.clear();  // the run ends before they were needed, and is continued where they begin
   } catch (...) {
     unreadable_ = std::current_exception();
   }

@@ -47,6 +47,7 @@ class TrainingSession : public HookedSession, public HookStates, public Evaluati
   const BestValues& evaluations() const { return evaluation_summary_->values(); }
   std::string_view signal_name() const { return signal_.name(); }
   int received_signal() const { return signal_.received(); }
+  const std::atomic<int>& wish_to_stop() const { return signal_.wish(); }
 
   std::map<std::string, std::string> hook_states() const override;
   const std::optional<std::string>& evaluation_data() const override { return training_.evaluated_data.mark; }
