@@ -95,11 +95,12 @@ void make_directory_of(CopyRun& run, const std::string& name, const Url& from, c
                        const std::string& trouble) {
   try {
     if (!trouble.empty()) throw InvalidArgument(trouble);
-    const Url directory = join_directory(to, name);
-    if (from.remote || to.remote)
-      store_of(to).make_directories(directory);
+    if (to.remote)
+      store_of(to).make_directories(join_directory(to, name));
+    else if (from.remote)
+      internal::make_directory_below(run.target, name);
     else
-      internal::make_directory_like(join(from, name).path, directory.path);
+      internal::make_directory_like(join(from, name).path, run.target, name);
     run.made_directory();
   } catch (const Error& error) {
     run.missing(name + "/", error.what());
@@ -176,7 +177,7 @@ void add_listed(const std::shared_ptr<CopyRun>& run, const Url& from, const Url&
       run->missing(name, trouble);
       continue;
     }
-    if (!from.remote && !to.remote) internal::make_directories_like(from, to, name);
+    if (!from.remote && !to.remote) internal::make_directories_like(from, run->target, name);
     CopyItem item{name, join(from, name), join(to, name), std::nullopt, std::nullopt, false};
     if (!to.remote) item.part_path = join(to, internal::part_name(name, names)).path;
     run->workers.add([run, item = std::move(item)]() mutable { internal::copy_file(run, std::move(item)); });
@@ -228,6 +229,8 @@ CopyReport copy_parallel(const std::string& from, const std::string& to, const C
   if (!target.remote && !source.remote) internal::make_directory_like(source.path, target.path);
   internal::Workers workers(options.threads);
   const auto run = std::make_shared<CopyRun>(options, client_for(source, target), workers);
+  if (!target.remote)
+    run->target = std::make_shared<const HeldDirectory>(without_slash(target).path, DirectoryLink::kFollowed);
   if (options.file_list.empty())
     add_tree(run, source, target);
   else

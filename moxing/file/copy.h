@@ -65,7 +65,8 @@ CopyReport copy(const std::string& from, const std::string& to, const CopyOption
 // files and bytes are there, and which are missing and why.
 //
 // Names that a file system cannot hold or that would leave `to` ("a//b", "../a", "a" beside "a/b") are
-// missing files.
+// missing files. On a disk `to` may be a link, and none of the directories below it: what would be written
+// through such a link is a missing file, too.
 CopyReport copy_parallel(const std::string& from, const std::string& to, const CopyOptions& options = {});
 
 // `rename` (file.h) with the options of a copy, for what has to be copied; it is durable in any case.

@@ -93,6 +93,19 @@ FileDescriptor open_for_reading(const std::string& path, int flags) {
   return file;
 }
 
+[[noreturn]] void refuse_link(const std::string& path) {
+  throw UnusablePlace(fmt::format(
+      "'{}' is a link, which is not followed where files are written: who may make one there would "
+      "have files elsewhere written and deleted. Remove it; if the files are to be there, move "
+      "them here, or name their directory itself",
+      path));
+}
+
+bool is_link_in(int directory, const std::string& path) {
+  struct stat status {};
+  return ::fstatat(directory, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+}
+
 }  // namespace
 
 void require_memory(size_t bytes, const std::string& path) {
@@ -200,13 +213,7 @@ void append_to(const FileDescriptor& file, const std::string& path, std::string_
 }
 
 void require_no_link(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode))
-    throw UnusablePlace(fmt::format(
-        "'{}' is a link, which is not followed where files are written: who may make one there would "
-        "have files elsewhere written and deleted. Remove it; if the files are to be there, move "
-        "them here, or name their directory itself",
-        path));
+  if (is_link_in(AT_FDCWD, path)) refuse_link(path);
 }
 
 HeldDirectory::HeldDirectory(std::string path, DirectoryLink link)
@@ -216,12 +223,33 @@ HeldDirectory::HeldDirectory(std::string path, DirectoryLink link)
   if (directory_.get() < 0) {
     const int reason = errno;
     if (link == DirectoryLink::kRefused) require_no_link(path_);
-    const std::string text = fmt::format("cannot open the directory '{}': {}", path_, std::strerror(reason));
-    if (is_unusable_place(reason)) throw UnusablePlace(text);
-    throw IoError(text);
+    refuse(reason);
   }
+  look_up();
+}
+
+HeldDirectory::HeldDirectory(const HeldDirectory& above, std::string_view name)
+    : path_(fmt::format("{}{}{}", above.path_, above.path_.ends_with('/') ? "" : "/", name)) {
+  const std::string last(name);
+  directory_ = FileDescriptor(
+      ::openat(above.directory_.get(), last.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (directory_.get() < 0) {
+    const int reason = errno;
+    if (is_link_in(above.directory_.get(), last)) refuse_link(path_);
+    refuse(reason);
+  }
+  look_up();
+}
+
+void HeldDirectory::look_up() {
   held_ = fmt::format("/proc/self/fd/{}", directory_.get());
   if (::access(held_.c_str(), F_OK) != 0) held_ = path_;  // a system without /proc
+}
+
+void HeldDirectory::refuse(int reason) const {
+  const std::string text = fmt::format("cannot open the directory '{}': {}", path_, std::strerror(reason));
+  if (is_unusable_place(reason)) throw UnusablePlace(text);
+  throw IoError(text);
 }
 
 void HeldDirectory::throw_named(const IoError& error) const { throw_alike(error, named(error.what())); }

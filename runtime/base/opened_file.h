@@ -80,6 +80,9 @@ class HeldDirectory {
  public:
   // Throws IoError if `path` is a link that is refused, or no directory.
   explicit HeldDirectory(std::string path, DirectoryLink link = DirectoryLink::kRefused);
+  // The directory `name` in the one that is held, which need not live on. Throws IoError if it is a link, or
+  // no directory.
+  HeldDirectory(const HeldDirectory& above, std::string_view name);
 
   // Paths of the directory and of the file `name` in it, for as long as this object lives.
   const std::string& path() const { return held_; }
@@ -91,6 +94,9 @@ class HeldDirectory {
   [[noreturn]] void throw_named(const IoError& error) const;
 
  private:
+  void look_up();
+  [[noreturn]] void refuse(int reason) const;
+
   std::string path_, held_;  // held_: where the system shows what is held; path_ where it does not
   FileDescriptor directory_;
 };

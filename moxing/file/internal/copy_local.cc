@@ -34,26 +34,32 @@ void make_directory_like(const std::string& like, const std::string& path) {
   if (::mkdir(last.c_str(), permissions_of(like) | S_IRWXU) != 0) make_directories(path);
 }
 
-void make_directories_like(const Url& from, const Url& to, const std::string& name) {
+void make_directory_like(const std::string& like, const TargetDirectory& top, const std::string& name) {
+  make_directory_below(top, name, permissions_of(like) | S_IRWXU);
+}
+
+void make_directories_like(const Url& from, const TargetDirectory& top, const std::string& name) {
   try {
     for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
-      make_directory_like(join(from, name.substr(0, slash)).path, join(to, name.substr(0, slash)).path);
+      make_directory_like(join(from, name.substr(0, slash)).path, top, name.substr(0, slash));
   } catch (const Error&) {
   }
 }
 
 void give_permissions(const Url& from, const Url& to, const std::vector<DirectoryEntry>& entries) {
-  const auto give = [](const std::string& like, const std::string& path) {
+  const auto top = std::make_shared<const HeldDirectory>(without_slash(to).path, DirectoryLink::kRefused);
+  const auto give = [&](const std::string& like, std::string_view name) {
+    const TargetDirectory directory = directory_below(top, name);
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) throw_system("look at", path, errno);
+    if (::stat(directory->path().c_str(), &status) != 0) throw_system("look at", directory->name(), errno);
     // What comes with the place, its group for all that lies there, stays.
     const mode_t wanted = (status.st_mode & 07777 & ~kPermissions) | permissions_of(like);
-    if (wanted != (status.st_mode & 07777)) ::chmod(path.c_str(), wanted);
+    if (wanted != (status.st_mode & 07777)) ::chmod(directory->path().c_str(), wanted);
   };
   // What is in a directory first: then nobody may have the right to come by any more.
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
-    if (entry->stat.is_directory) give(join(from, entry->name).path, join(to, entry->name).path);
-  give(from.path, to.path);
+    if (entry->stat.is_directory) give(join(from, entry->name).path, entry->name);
+  give(from.path, "");
 }
 
 void copy_local(CopyRun& run, const CopyItem& item) {

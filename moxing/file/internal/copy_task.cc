@@ -131,12 +131,12 @@ void CopyRun::missing(const std::string& name, const std::string& why) {
   missing_.push_back(fmt::format("{}: {}", name, why));
 }
 
-void CopyRun::missing(const std::string& name, const std::exception_ptr& why) {
+void CopyRun::missing(const CopyItem& item, const std::exception_ptr& why) {
   {
     const std::lock_guard lock(mutex_);
     without_answer_ = is_without_answer(why) ? without_answer_ + 1 : 0;
   }
-  missing(name, text_of(why));
+  missing(item.name, item.directory ? item.directory->named(text_of(why)) : text_of(why));
 }
 
 bool CopyRun::gives_up() const {
@@ -240,6 +240,15 @@ void run_parts(Workers& workers, int64_t count, std::function<void(int64_t)> par
   }
 }
 
+void hold_directory_of(const CopyRun& run, CopyItem& item) {
+  if (!run.target || item.directory) return;
+  const size_t slash = item.name.rfind('/');
+  item.directory =
+      make_directory_below(run.target, slash == std::string::npos ? "" : item.name.substr(0, slash));
+  for (std::string* path : {&item.to.path, &item.part_path})
+    *path = item.directory->file(std::string_view(*path).substr(path->rfind('/') + 1));
+}
+
 void copy_file(const std::shared_ptr<CopyRun>& run, CopyItem item) {
   try {
     if (!run->may_begin(item.name)) return;
@@ -250,6 +259,7 @@ void copy_file(const std::shared_ptr<CopyRun>& run, CopyItem item) {
     }
     if (item.source->is_directory)
       throw FailedPrecondition(fmt::format("'{}' is a directory", to_string(item.from)));
+    hold_directory_of(*run, item);
     if (!item.destination_known && run->options.skip_same) item.destination = store_of(item.to).stat(item.to);
     if (item.destination && item.destination->is_directory && !item.to.remote)
       throw FailedPrecondition(fmt::format("'{}' is a directory", to_string(item.to)));
@@ -263,7 +273,7 @@ void copy_file(const std::shared_ptr<CopyRun>& run, CopyItem item) {
     else
       copy_local(*run, item);
   } catch (...) {
-    run->missing(item.name, std::current_exception());
+    run->missing(item, std::current_exception());
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
+#include "moxing/file/internal/held/target_directories.h"
 #include "moxing/file/internal/url.h"
 #include "moxing/file/internal/workers.h"
 #include "moxing/file/md5/md5_queue.h"
@@ -22,6 +23,7 @@
 namespace mox::file::internal {
 
 class SmallDownloads;
+struct CopyItem;
 
 // What the files of one call of copy or copy_parallel share.
 class CopyRun {
@@ -33,11 +35,12 @@ class CopyRun {
   Workers& workers;
   Md5Queue md5s;
   const std::shared_ptr<SmallDownloads> small;
+  TargetDirectory target;  // of a tree that is copied to a disk; set before the first file
 
   // Of a file, once, at its end.
   void arrived(int64_t bytes, bool same, bool checked);
   void missing(const std::string& name, const std::string& why);
-  void missing(const std::string& name, const std::exception_ptr& why);
+  void missing(const CopyItem& item, const std::exception_ptr& why);
   // Whether several files in a row have had no answer in all their attempts: each further one would
   // wait as long.
   bool gives_up() const;
@@ -86,8 +89,13 @@ struct CopyItem {
   std::optional<Stat> source;       // nothing: not looked at yet
   std::optional<Stat> destination;  // nothing: it is not there, or has not been looked at
   bool destination_known = false;
-  std::string part_path = {};  // of a local destination, until it is whole (part_file.h)
+  std::string part_path = {};      // of a local destination, until it is whole (part_file.h)
+  TargetDirectory directory = {};  // that holds both, once hold_directory_of was called
 };
+
+// Of a file of a tree that is copied to a disk: has it written into its directory as that is now, which is
+// made if it is missing, and no link. Throws IoError.
+void hold_directory_of(const CopyRun& run, CopyItem& item);
 
 // Copies a file; to be called by a worker. Its end is reported to the run, possibly by another worker.
 void copy_file(const std::shared_ptr<CopyRun>& run, CopyItem item);
@@ -101,12 +109,15 @@ void upload(const std::shared_ptr<CopyRun>& run, const CopyItem& item);
 // Makes a directory on a disk, and those above it, unless it is there: closed to whom `like`, a directory
 // too, is closed to. Its owner may write into it in any case.
 void make_directory_like(const std::string& like, const std::string& path);
+// The same below a directory that is held.
+void make_directory_like(const std::string& like, const TargetDirectory& top, const std::string& name);
 
-// The same of all directories below `from` on the way to `name`, below `to`: a file is put there later. What
+// The same of all directories below `from` on the way to `name`, below `top`: a file is put there later. What
 // is in the way of one is for the copy of the file to say.
-void make_directories_like(const Url& from, const Url& to, const std::string& name);
+void make_directories_like(const Url& from, const TargetDirectory& top, const std::string& name);
 
 // Gives the directories that were made for a move from one disk to another the permissions of the source's.
+// Throws IoError, also where a link has come into the place of one.
 void give_permissions(const Url& from, const Url& to, const std::vector<DirectoryEntry>& entries);
 
 // The steps of a download of one request; `begun`: the first attempt, if it is over already.

@@ -138,7 +138,7 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
                 try {
                   begin_ranged(run, item, attempt + 1);
                 } catch (...) {
-                  run->missing(item.name, std::current_exception());
+                  run->missing(item, std::current_exception());
                 }
               });
               return;
@@ -152,9 +152,9 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
         } catch (const s3::StoreError& refused) {
           // What is there is of another object.
           if (refused.status() == s3::kChangedStatus) job->file.discard();
-          job->run->missing(job->item.name, std::current_exception());
+          job->run->missing(job->item, std::current_exception());
         } catch (...) {
-          job->run->missing(job->item.name, std::current_exception());
+          job->run->missing(job->item, std::current_exception());
         }
       });
 }

@@ -10,6 +10,7 @@
 
 #include "moxing/file/copy.h"
 #include "moxing/file/file.h"
+#include "moxing/file/internal/remove_others.h"
 #include "moxing/file/internal/store.h"
 #include "moxing/file/open_file.h"
 #include "runtime/base/error.h"
@@ -200,21 +201,25 @@ TEST_F(WhatStays, WhatALinkInTheTargetLeadsTo) {
 }
 
 // The source has a directory of the link's name: what the target has behind the link is elsewhere
-// all the same.
+// all the same, and is neither removed nor written.
 TEST_F(WhatStays, WhatAWantedLinkInTheTargetLeadsTo) {
   write(here("elsewhere/precious"), "abc");
   write(here("from/kept/a"), "a");
   std::filesystem::create_directory(here("target"));
   std::filesystem::create_directory_symlink("../elsewhere", here("target/kept"));
-  EXPECT_EQ(sync(here("from"), here("target"), true).removed, 0);
-  EXPECT_EQ(read(here("elsewhere/precious")), "abc");
+  EXPECT_THAT(message_of<IoError>([&] { sync(here("from"), here("target"), true); }),
+              HasSubstr("target/kept' is a link"));
+  EXPECT_THAT(list_directory(here("elsewhere")), ElementsAre("precious"));
 
   // The link leads to the source itself.
   write(here("source/link/x"), "x");
   write(here("source/a"), "a");
   std::filesystem::create_directory(here("other"));
   std::filesystem::create_directory_symlink("../source", here("other/link"));
-  EXPECT_EQ(sync(here("source"), here("other"), true).removed, 0);
+  EXPECT_THROW(sync(here("source"), here("other"), true), IoError);
+  EXPECT_EQ(
+      internal::remove_others(internal::parse_url(here("source")), internal::parse_url(here("other")), {}),
+      0);
   EXPECT_EQ(read(here("source/link/x")), "x");
   EXPECT_EQ(read(here("source/a")), "a");
 }

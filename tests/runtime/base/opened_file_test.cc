@@ -90,6 +90,24 @@ TEST_F(OpenedFileTest, WhatAnotherStartWouldMeetAgainIsAnUnusablePlace) {
   }
 }
 
+TEST_F(OpenedFileTest, ADirectoryInOneThatIsHeldIsNoLink) {
+  fs::create_directories(in("directory/below"));
+  fs::create_directory_symlink("below", in("directory/link"));
+  const HeldDirectory held(in("directory")), below(held, "below");
+  EXPECT_EQ(below.name(), in("directory/below"));
+  fs::rename(in("directory"), in("renamed"));
+  write_file_atomically(below.file("file"), "written");
+  EXPECT_EQ(read_file(in("renamed/below/file")), "written");
+  EXPECT_NE(message_of<UnusablePlace>([&] {
+              HeldDirectory{held, "link"};
+            }).find("'" + in("directory/link") + "' is a link, which is not followed"),
+            std::string::npos);
+  EXPECT_NE(message_of<UnusablePlace>([&] {
+              HeldDirectory{below, "file"};
+            }).find("cannot open the directory '" + in("directory/below/file") + "'"),
+            std::string::npos);
+}
+
 TEST_F(OpenedFileTest, AnotherUsersFileIsNotGoneOnWith) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give a file to another user";
   write_file_atomically(in("log"), std::string_view("kept"));

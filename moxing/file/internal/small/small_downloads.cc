@@ -55,7 +55,7 @@ void SmallDownloads::begin_some() {
     try {
       begin(next);
     } catch (...) {
-      next->run->missing(next->item.name, std::current_exception());
+      next->run->missing(next->item, std::current_exception());
       change_under_way(-1);
     }
   }
@@ -130,18 +130,19 @@ void SmallDownloads::finish(Batch batch) {
   digest_all(texts, digests);
   for (size_t i = 0; i < good.size(); ++i) {
     CopyRun& run = *good[i]->run;
-    const CopyItem& item = good[i]->item;
+    CopyItem& item = good[i]->item;
     if (s3::hex(digests[i]) != promised[i]) {
       change_under_way(1);
       go_on_alone(good[i]);
       continue;
     }
     try {
+      hold_directory_of(run, item);
       if (!write_nameless(item.to.path, texts[i])) write_whole(item, texts[i], false);
       run.sent(item.source->length);
       run.arrived(item.source->length, false, true);
     } catch (...) {
-      run.missing(item.name, std::current_exception());
+      run.missing(item, std::current_exception());
     }
   }
 }
@@ -149,9 +150,10 @@ void SmallDownloads::finish(Batch batch) {
 void SmallDownloads::go_on_alone(const std::shared_ptr<Download>& download) {
   download->run->workers.add_first([self = shared_from_this(), download] {
     try {
+      hold_directory_of(*download->run, download->item);
       download_in_one(*download->run, download->item, std::move(download->attempt));
     } catch (...) {
-      download->run->missing(download->item.name, std::current_exception());
+      download->run->missing(download->item, std::current_exception());
     }
     self->change_under_way(-1);
     self->begin_some();

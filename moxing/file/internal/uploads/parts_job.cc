@@ -99,7 +99,7 @@ void PartsJob::give_up(std::string why) {
 // The same copy goes on from the parts that have arrived.
 void PartsJob::fail(const std::exception_ptr& error) {
   take_back_others();
-  run_->missing(item_.name, error);
+  run_->missing(item_, error);
 }
 
 void PartsJob::take_back_others() {

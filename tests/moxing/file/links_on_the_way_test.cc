@@ -1,0 +1,114 @@
+// Links that somebody has put among the directories below the one that a copy or a move was given, or puts
+// there meanwhile: nothing is written or opened to others where they lead.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "moxing/file/copy.h"
+#include "moxing/file/file.h"
+#include "moxing/file/internal/copy_task.h"
+#include "moxing/file/internal/store.h"
+#include "runtime/base/error.h"
+#include "tests/moxing/file/store_fixture.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
+
+namespace mox::file {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+class LinksOnTheWay : public testing::Test {
+ protected:
+  LinksOnTheWay() { directory_.write("elsewhere/x", "precious"); }
+  std::string here(const std::string& name) const { return directory_.file(name); }
+  // `name` leads elsewhere, and what was there has another name.
+  void put_link(const std::string& name) const {
+    if (fs::exists(here(name))) fs::rename(here(name), here(name + ".moved"));
+    fs::create_directory_symlink(here("elsewhere"), here(name));
+  }
+  void expect_elsewhere_untouched() const {
+    EXPECT_EQ(read(here("elsewhere/x")), "precious");
+    EXPECT_THAT(list_directory(here("elsewhere"), {.recursive = true}), ElementsAre("x"));
+  }
+
+  TemporaryDirectory directory_;
+};
+
+class LinksBelowATarget : public LinksOnTheWay, public testing::WithParamInterface<bool> {
+ protected:
+  std::string source() const { return GetParam() ? "s3://bucket/from" : here("from"); }
+  StoreFixture store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(FromDiskAndStore, LinksBelowATarget, testing::Bool());
+
+TEST_P(LinksBelowATarget, AreNamedAndNotWrittenThrough) {
+  for (const char* name : {"a", "run/x", "run/deep/y", "z"}) write(source() + "/" + name, name);
+  write(source() + "/run/long", random_bytes(17 << 20));
+  const CopyOptions listed{.file_list = {"a", "run/x", "run/deep/y", "run/long", "z"}};
+  for (const CopyOptions& options :
+       {CopyOptions{}, CopyOptions{.skip_same = false, .durable = true}, listed}) {
+    fs::remove_all(here("to"));
+    fs::create_directory(here("to"));
+    put_link("to/run");
+    const std::string text = message_of<IoError>([&] { copy_parallel(source(), here("to"), options); });
+    EXPECT_THAT(text, AllOf(HasSubstr("2 of 5 files"),
+                            HasSubstr("run/long: '" + here("to/run") + "' is a link, which is not followed"),
+                            HasSubstr("run/deep/y: '" + here("to/run") + "' is a link")));
+    EXPECT_EQ(read(here("to/a")) + read(here("to/z")), "az");
+    expect_elsewhere_untouched();
+  }
+}
+
+TEST_P(LinksBelowATarget, AreFollowedWhereTheyAreTheTarget) {
+  write(source() + "/run/x", "abc");
+  fs::create_directory(here("real"));
+  fs::create_directory_symlink("real", here("to"));
+  copy_parallel(source(), here("to"));
+  EXPECT_EQ(read(here("real/run/x")), "abc");
+}
+
+TEST_P(LinksBelowATarget, AreNotKeptAsOfTheSameContent) {
+  write(source() + "/run/x", "precious");
+  fs::create_directory(here("to"));
+  put_link("to/run");
+  EXPECT_THAT(message_of<IoError>([&] { sync(source(), here("to"), true); }), HasSubstr("is a link"));
+  expect_elsewhere_untouched();
+}
+
+// What the system says of a file that is on its way names it as the user knows it.
+TEST_P(LinksBelowATarget, AFileInTheWayIsNamedByItsPath) {
+  write(source() + "/run/x/y", "abc");
+  write(source() + "/run/z", "abc");
+  write(here("to/run/x"), "a file");
+  fs::create_directories(here("to/run/z"));
+  EXPECT_THAT(
+      message_of<IoError>([&] { copy_parallel(source(), here("to")); }),
+      AllOf(HasSubstr("run/x/y: cannot open the directory '" + here("to/run/x") + "': Not a directory"),
+            HasSubstr("run/z: '" + here("to/run/z") + "' is a directory"),
+            testing::Not(HasSubstr("/proc/"))));
+}
+
+TEST_F(LinksOnTheWay, AreNotGivenThePermissionsOfWhatIsMoved) {
+  write(here("from/run/deep/x"), "abc");
+  ::chmod(here("from/run").c_str(), 0777);
+  ::chmod(here("elsewhere").c_str(), 0700);
+  const internal::Url from = internal::parse_url(here("from")), to = internal::parse_url(here("to"));
+  const std::vector<DirectoryEntry> moved = internal::local_store().list(from, true);
+  copy_parallel(here("from"), here("to"));
+  put_link("to/run");
+  EXPECT_THAT(message_of<IoError>([&] { internal::give_permissions(from, to, moved); }),
+              HasSubstr("'" + here("to/run") + "' is a link"));
+  EXPECT_EQ(fs::status(here("elsewhere")).permissions(), fs::perms::owner_all);
+}
+
+}  // namespace
+}  // namespace mox::file
