@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -13,6 +12,8 @@
 #include <thread>
 
 #include "moxing/file/internal/descriptor.h"
+#include "moxing/file/internal/held/found_entries.h"
+#include "moxing/file/internal/held/local_removal.h"
 #include "moxing/file/internal/removal_report.h"
 #include "moxing/file/internal/store.h"
 #include "moxing/file/path_counts.h"
@@ -49,58 +50,6 @@ bool has_locked(const Descriptor& file) {
   throw FailedPrecondition(fmt::format("cannot {} '{}': it is a directory", doing, path));
 }
 
-struct Found {
-  std::string name;
-  struct stat status {};
-  bool is_link = false;
-  int failure = 0;  // why nothing is known of it
-};
-
-// What is in a directory, sorted. What goes away meanwhile is left out.
-std::vector<Found> entries_of(const std::string& path, bool follow) {
-  DIR* directory = ::opendir(path.c_str());
-  if (!directory) throw_system("list", path, errno);
-  std::vector<Found> entries;
-  int failure = 0;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(directory);
-    if (!entry) {
-      failure = errno;
-      break;
-    }
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    Found found{std::string(name)};
-    if (::fstatat(::dirfd(directory), entry->d_name, &found.status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;
-      // In a directory without the right to search it names alone are seen: nothing is left out in silence.
-      if (follow) {
-        const int refused = errno;
-        ::closedir(directory);
-        throw_system("look at", path + "/" + found.name, refused);
-      }
-      found.failure = errno;
-      entries.push_back(std::move(found));
-      continue;
-    }
-    found.is_link = S_ISLNK(found.status.st_mode);
-    struct stat followed {};
-    // What a broken link leads to is nothing: an empty file, so that a copy names it.
-    if (found.is_link && follow) {
-      if (::fstatat(::dirfd(directory), entry->d_name, &followed, 0) == 0)
-        found.status = followed;
-      else
-        found.status.st_size = 0;
-    }
-    entries.push_back(std::move(found));
-  }
-  ::closedir(directory);
-  if (failure) throw_system("list", path, failure);
-  std::sort(entries.begin(), entries.end(), [](const Found& a, const Found& b) { return a.name < b.name; });
-  return entries;
-}
-
 using FileId = std::pair<dev_t, ino_t>;
 
 // What is below a directory, through links, too.
@@ -114,7 +63,7 @@ class Below {
       throw IoError(fmt::format("cannot list '{}': the link leads to a directory that it lies in", path));
     paths_.add(fmt::format("{} {}", id.first, id.second), path);
     above_.push_back(id);
-    for (const Found& found : entries_of(path, true)) {
+    for (const Found& found : entries_of(open_directory(path), path, true)) {
       const std::string name = prefix + found.name;
       entries_.push_back({name, {}, stat_of(found.status)});
       if (recursive_ && S_ISDIR(found.status.st_mode))
@@ -130,28 +79,6 @@ class Below {
   std::vector<FileId> above_;  // the directories that lead to the one that is listed
   PathCounts paths_;
 };
-
-// Removes a directory that is no link, and what is in it.
-void remove_below(const std::string& path, RemovalReport& report) {
-  std::vector<Found> entries;
-  try {
-    entries = entries_of(path, false);
-  } catch (const IoError& error) {
-    report.keep(path, error.what());
-    return;
-  }
-  for (const Found& found : entries) {
-    const std::string below = path + "/" + found.name;
-    if (found.failure != 0)
-      report.keep(below, std::strerror(found.failure));
-    else if (S_ISDIR(found.status.st_mode))
-      remove_below(below, report);
-    else if (::unlink(below.c_str()) != 0 && errno != ENOENT)
-      report.keep(below, std::strerror(errno));
-  }
-  if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY)
-    report.keep(path, std::strerror(errno));
-}
 
 class LocalStore : public Store {
  public:
@@ -230,12 +157,9 @@ class LocalStore : public Store {
   }
 
   void remove_tree(const Url& url) override {
-    const std::string path = without_slash(url).path;
     if (!is_removable_directory(url)) return remove_file(without_slash(url));
     RemovalReport report;
-    remove_below(path, report);
-    struct stat status {};
-    if (::lstat(path.c_str(), &status) == 0) report.keep(path, "it is not empty");
+    remove_directory_tree(without_slash(url).path, report);
     report.throw_if_any(url.path);
   }
 
@@ -249,26 +173,9 @@ class LocalStore : public Store {
   }
 
   void remove_listed(const Url& url, const std::vector<DirectoryEntry>& entries) override {
-    const std::string top = without_slash(url).path;
     if (!is_removable_directory(url)) return remove_file(without_slash(url));
     RemovalReport report;
-    const auto remove_one = [&](const std::string& path, bool is_directory) {
-      if ((is_directory ? ::rmdir(path.c_str()) : ::unlink(path.c_str())) != 0 && errno != ENOENT)
-        report.keep(path, std::strerror(errno));
-    };
-    // What is in a directory comes behind it; of a link the link goes, and nothing that it leads to.
-    std::vector<std::pair<std::string, bool>> ours;
-    std::string link;
-    for (const DirectoryEntry& entry : entries) {
-      const std::string path = top + "/" + entry.name;
-      if (!link.empty() && path.starts_with(link + "/")) continue;
-      std::error_code ignored;
-      const bool leads_elsewhere = entry.stat.is_directory && std::filesystem::is_symlink(path, ignored);
-      if (leads_elsewhere) link = path;
-      ours.emplace_back(path, entry.stat.is_directory && !leads_elsewhere);
-    }
-    for (auto one = ours.rbegin(); one != ours.rend(); ++one) remove_one(one->first, one->second);
-    remove_one(top, true);
+    remove_listed_tree(without_slash(url).path, entries, report);
     report.throw_if_any(url.path);
   }
 

@@ -1,10 +1,12 @@
-// Links that somebody has put among the directories below the one that a copy or a move was given, or puts
-// there meanwhile: nothing is written or opened to others where they lead.
+// Links that somebody has put among the directories below the one that a copy, a move or a removal was given,
+// or puts there meanwhile: nothing is written, removed or opened to others where they lead.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "moxing/file/copy.h"
@@ -108,6 +110,61 @@ TEST_F(LinksOnTheWay, AreNotGivenThePermissionsOfWhatIsMoved) {
   EXPECT_THAT(message_of<IoError>([&] { internal::give_permissions(from, to, moved); }),
               HasSubstr("'" + here("to/run") + "' is a link"));
   EXPECT_EQ(fs::status(here("elsewhere")).permissions(), fs::perms::owner_all);
+}
+
+// Each removal takes the many files first, and somebody acts when the first of them is gone.
+class LinksDuringARemoval : public LinksOnTheWay {
+ protected:
+  static constexpr int kFiles = 3000;
+  // Puts the link `name` there when the file `first` is gone.
+  template <typename Removal>
+  std::string message_with_link(const std::string& name, const std::string& first, const Removal& removal) {
+    const std::jthread stranger([&] {
+      while (fs::exists(here(first))) std::this_thread::yield();
+      put_link(name);
+    });
+    try {
+      removal();
+      return "";
+    } catch (const IoError& error) {
+      return error.what();
+    }
+  }
+  // It has come before the directory was to be removed, if this machine has not slept.
+  static void expect_named(const std::string& text, const std::string& name) {
+    if (!text.empty()) {
+      EXPECT_THAT(text, HasSubstr(name + "': a link, or a file, has come into the place of a directory"));
+    }
+  }
+};
+
+TEST_F(LinksDuringARemoval, OfATree) {
+  for (int i = 0; i < kFiles; ++i) directory_.write(fmt::format("d/a{:04}", i), "");
+  directory_.write("d/z/x", "ours");
+  const std::string text = message_with_link("d/z", "d/a0000", [&] { remove(here("d"), true); });
+  expect_elsewhere_untouched();
+  expect_named(text, "d/z");
+}
+
+TEST_F(LinksDuringARemoval, OfWhatWasListed) {
+  directory_.write("d/a/x", "ours");
+  for (int i = 0; i < kFiles; ++i) directory_.write(fmt::format("d/z{:04}", i), "");
+  const internal::Url source = internal::parse_url(here("d"));
+  const std::vector<DirectoryEntry> listed = internal::local_store().list(source, true);
+  const std::string text = message_with_link("d/a", fmt::format("d/z{:04}", kFiles - 1),
+                                             [&] { internal::local_store().remove_listed(source, listed); });
+  expect_elsewhere_untouched();
+  expect_named(text, "d/a/x");
+}
+
+TEST_F(LinksDuringARemoval, OfWhatASourceDoesNotHave) {
+  directory_.write("from/b", "b");
+  directory_.write("to/a/x", "ours");
+  for (int i = 0; i < kFiles; ++i) directory_.write(fmt::format("to/z{:04}", i), "");
+  const std::string text = message_with_link("to/a", fmt::format("to/z{:04}", kFiles - 1),
+                                             [&] { sync(here("from"), here("to"), true); });
+  expect_elsewhere_untouched();
+  expect_named(text, "to/a/x");
 }
 
 }  // namespace
