@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -29,9 +28,6 @@ namespace {
 [[noreturn]] void throw_io(std::string_view doing, const std::string& path, int error) {
   throw IoError(fmt::format("cannot {} '{}': {}", doing, path, std::strerror(error)));
 }
-
-// To find a temporary name that nobody else has taken.
-constexpr int kMostAttempts = 10'000;
 
 void write_all(int fd, std::span<const std::byte> bytes, const std::string& path) {
   while (!bytes.empty()) {
@@ -110,18 +106,11 @@ std::string read_open_file(const FileDescriptor& file, const std::string& path) 
 
 void write_file_atomically(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
   require_local_name(path);
-  static std::atomic<unsigned> counter{0};
-  const unsigned permissions = permissions_in_place_of(path);
-  std::string temporary;
-  int descriptor = -1;
-  for (int attempt = 0; descriptor < 0; ++attempt) {
-    temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);
-    descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
-    // Another process may have our number: in another container or on another host, or killed before
-    // it could rename.
-    if (descriptor < 0 && (errno != EEXIST || attempt == kMostAttempts)) throw_io("create", temporary, errno);
-  }
-  FileDescriptor file(descriptor);
+  // Nobody can take a name that he does not know, nor all there may be.
+  const std::string temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), unforeseeable_number());
+  FileDescriptor file(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions_in_place_of(path)));
+  if (file.get() < 0) throw_io("create", temporary, errno);
   try {
     for (auto piece : pieces) write_all(file.get(), piece, temporary);
     if (::fsync(file.get()) != 0) throw_io("flush", temporary, errno);

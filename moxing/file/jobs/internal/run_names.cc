@@ -11,7 +11,7 @@ bool are_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// NAME.tmp.PID.COUNT, of mox::write_file_atomically.
+// NAME.tmp.PID.NUMBER, of mox::write_file_atomically.
 bool is_being_replaced(std::string_view name) {
   constexpr std::string_view kBetween = ".tmp.";
   const size_t at = name.rfind(kBetween);
