@@ -50,6 +50,7 @@ void write(const std::string& url, std::string_view content);
 
 // Adds to the end of a file, which is made if it is not there. In a store without a call for it (all but OBS)
 // the object is written anew: others that append to it at the same time lose, and it costs the whole object.
+// A link of this user's, or root's, is followed; another user's is an IoError.
 void append(const std::string& url, std::string_view content);
 
 // `append` for objects in a store alone; a local name is an InvalidArgument.

@@ -12,6 +12,8 @@
 // is written is kept in a temporary file, and uploaded whole by flush and close: until then the store has the
 // old one.
 //
+// A local file that is written may be a link of this user's or root's; another user's link is an IoError.
+//
 // Errors as in file.h. Not for use by several threads at a time.
 #pragma once
 

@@ -35,7 +35,8 @@ std::string read_fully_at(int fd, int64_t offset, int64_t length, const std::str
 Descriptor open_ordinary_file(const std::string& path);
 
 // Opens a file for writing with these flags of open(2). NotFound and FailedPrecondition as above, IoError for
-// a pipe or a socket (nobody may ever read it); a device may be written to.
+// a pipe or a socket (nobody may ever read it); a device may be written to. A link in the file's own place is
+// followed if it is this user's or root's; another user's is UnusablePlace, an IoError.
 Descriptor open_for_writing(const std::string& path, int flags);
 
 // That a file may come into the place of what has this name, if anything has: FailedPrecondition for a

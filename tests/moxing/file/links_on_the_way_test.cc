@@ -1,10 +1,15 @@
 // Links that somebody has put among the directories below the one that a copy, a move or a removal was given,
 // or puts there meanwhile: nothing is written, removed or opened to others where they lead.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +18,7 @@
 #include "moxing/file/file.h"
 #include "moxing/file/internal/copy_task.h"
 #include "moxing/file/internal/store.h"
+#include "moxing/file/open_file.h"
 #include "runtime/base/error.h"
 #include "tests/moxing/file/store_fixture.h"
 #include "tests/support/message_of.h"
@@ -110,6 +116,76 @@ TEST_F(LinksOnTheWay, AreNotGivenThePermissionsOfWhatIsMoved) {
   EXPECT_THAT(message_of<IoError>([&] { internal::give_permissions(from, to, moved); }),
               HasSubstr("'" + here("to/run") + "' is a link"));
   EXPECT_EQ(fs::status(here("elsewhere")).permissions(), fs::perms::owner_all);
+}
+
+class LinksToFiles : public LinksOnTheWay {
+ protected:
+  // A link of another user's.
+  void put_others_link(const std::string& target, const std::string& name) const {
+    fs::create_symlink(target, here(name));
+    ASSERT_EQ(::lchown(here(name).c_str(), 65534, 65534), 0);
+  }
+  const std::vector<std::function<void(const std::string&)>> writers_ = {
+      [](const std::string& path) { append(path, "more"); },
+      [](const std::string& path) { File(path, "w").write("more"); },
+      [](const std::string& path) { File(path, "a").write("more"); },
+      [](const std::string& path) { File(path, "r+").write("more"); }};
+};
+
+TEST_F(LinksToFiles, OfAnotherUserAreNotWrittenThrough) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give a link to another user";
+  put_others_link("elsewhere/x", "events.log");
+  put_others_link("elsewhere/new", "new.log");
+  fs::create_symlink("events.log", here("own.log"));
+  for (const char* name : {"events.log", "new.log", "own.log"})
+    for (const auto& write_to : writers_)
+      EXPECT_THAT(message_of<IoError>([&] { write_to(here(name)); }),
+                  AllOf(HasSubstr("is a link of another user's (uid 65534), which is not followed"),
+                        HasSubstr("Remove it")))
+          << name;
+  expect_elsewhere_untouched();
+}
+
+// Logs are linked to another disk.
+TEST_F(LinksToFiles, OfThisUserAreFollowed) {
+  fs::create_symlink(here("elsewhere/x"), here("elsewhere/absolute"));
+  fs::create_symlink("elsewhere/absolute", here("events.log"));
+  append(here("events.log"), ", and more");
+  EXPECT_EQ(read(here("elsewhere/x")), "precious, and more");
+  File(here("events.log"), "r+").write("PREC");
+  EXPECT_EQ(read(here("elsewhere/x")), "PRECious, and more");
+  File(here("events.log"), "w").write("anew");
+  EXPECT_EQ(read(here("elsewhere/x")), "anew");
+  fs::create_symlink("elsewhere/new", here("new.log"));  // which is not there yet
+  File(here("new.log"), "a").write("first");
+  EXPECT_EQ(read(here("elsewhere/new")), "first");
+  fs::create_symlink("loop", here("loop"));
+  EXPECT_THROW(append(here("loop"), "more"), IoError);
+  File("/dev/null", "w").write("nothing");
+
+  const int open = ::open(here("elsewhere/x").c_str(), O_RDWR | O_CLOEXEC);
+  fs::remove(here("elsewhere/x"));
+  File(fmt::format("/proc/self/fd/{}", open), "a").write(" of one without a name");
+  EXPECT_EQ(fs::file_size(fmt::format("/proc/self/fd/{}", open)), 26u);
+  ::close(open);
+}
+
+// A file server lends files, and gets them back when somebody else opens them. A file system that lends none
+// has this one at once.
+TEST_F(LinksToFiles, AFileThatIsLentIsWaitedFor) {
+  append(here("log"), "one\n");
+  const int lent = ::open(here("log").c_str(), O_RDONLY | O_CLOEXEC);
+  std::signal(SIGIO, SIG_IGN);  // by which the system asks for it
+  ::fcntl(lent, F_SETLEASE, F_RDLCK);
+  {
+    const std::jthread gives_back([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      ::fcntl(lent, F_SETLEASE, F_UNLCK);
+    });
+    append(here("log"), "two\n");
+  }
+  EXPECT_EQ(read(here("log")), "one\ntwo\n");
+  ::close(lent);
 }
 
 // Each removal takes the many files first, and somebody acts when the first of them is gone.
