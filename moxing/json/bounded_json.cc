@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "moxing/json/many_blanks.h"
 #include "runtime/base/error.h"
 
 namespace mox {
@@ -76,20 +77,6 @@ void for_each_letter(std::string_view text, Take&& take, Blank&& blank) {
   }
 }
 
-// For the message of an error the parser keeps what it has read since the last text or number, and writes the
-// end of a line as eight characters.
-bool has_many_blanks(std::string_view text) {
-  constexpr size_t kMany = 4096;
-  size_t since = 0, most = 0;
-  for_each_letter(
-      text,
-      [&](char letter) {
-        if (letter == '"' || (letter >= '0' && letter <= '9')) since = 0;
-      },
-      [&] { most = std::max(most, ++since); });
-  return most > kMany;
-}
-
 // With one blank for each run of them, and none at the begin: without any, `tru e` would become a value.
 std::string with_single_blanks(std::string_view text) {
   std::string result;
@@ -154,6 +141,18 @@ void require_within(size_t allowed, std::string_view text, const std::string& na
 }
 
 }  // namespace
+
+bool has_many_blanks(std::string_view text) {
+  constexpr size_t kMany = 4096;
+  size_t since = 0, most = 0;
+  for_each_letter(
+      text,
+      [&](char letter) {
+        if (letter == '"' || (letter >= '0' && letter <= '9')) since = 0;
+      },
+      [&] { most = std::max(most, ++since); });
+  return most > kMany;
+}
 
 void require_bounded_json(std::string_view text, const std::string& name) {
   require_within(kAllowedTimes * text.size() + kAllowedBeside, text, name);

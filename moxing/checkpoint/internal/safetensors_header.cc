@@ -9,6 +9,7 @@
 #include <set>
 
 #include "moxing/checkpoint/internal/checksum_text.h"
+#include "moxing/json/many_blanks.h"
 #include "runtime/base/error.h"
 
 namespace mox::internal {
@@ -342,8 +343,13 @@ SafetensorsHeader parse_header(std::string_view text, uint64_t data_bytes, const
   // The JSON parser takes a zero byte for the end of its input.
   if (const size_t zero = text.find('\0'); zero != text.npos)
     throw invalid(fmt::format("it has a zero byte at byte {} of the file", kLengthBytes + zero));
+  // Behind the last brace there may be any number of them, to align the data.
+  const std::string_view json = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  if (has_many_blanks(json))
+    throw invalid(
+        "it has thousands of blanks or ends of lines in a row, which no writer of such files leaves there");
   HeaderReader reader;
-  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &reader)) throw invalid(reader.error);
+  if (!nlohmann::json::sax_parse(json.begin(), json.end(), &reader)) throw invalid(reader.error);
 
   SafetensorsHeader header;
   header.metadata = std::move(reader.metadata);

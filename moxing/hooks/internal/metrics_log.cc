@@ -14,6 +14,7 @@
 
 #include "moxing/hooks/internal/thinned_lines.h"
 #include "moxing/hooks/metric_names.h"
+#include "moxing/json/many_blanks.h"
 #include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -94,7 +95,9 @@ class LinesFromTheEnd {
 class LineFields : public Json::json_sax_t {
  public:
   // False if the line is no object of JSON.
-  bool read(std::string_view line) { return Json::sax_parse(line.begin(), line.end(), this) && is_object_; }
+  bool read(std::string_view line) {
+    return !has_many_blanks(line) && Json::sax_parse(line.begin(), line.end(), this) && is_object_;
+  }
 
   std::optional<double> step;
   int64_t whole_step = -1;  // -1: it has a fraction, or there is none
