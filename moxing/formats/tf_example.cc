@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "moxing/formats/internal/example_reader.h"
+#include "moxing/formats/example_reader.h"
 #include "runtime/base/error.h"
 
 namespace mox::data {

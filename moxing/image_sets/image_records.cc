@@ -1,6 +1,5 @@
 #include "moxing/image_sets/image_records.h"
 
-#include <example.pb.h>
 #include <fmt/format.h>
 
 #include <cstring>
@@ -15,6 +14,7 @@
 #include "moxing/image/decode.h"
 #include "moxing/image_sets/internal/directory.h"
 #include "moxing/image_sets/internal/encoded_images.h"
+#include "moxing/image_sets/internal/image_example.h"
 #include "moxing/image_sets/internal/set_files.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -25,9 +25,9 @@
 namespace mox::data {
 namespace {
 
-constexpr const char* kEncoded = "image/encoded";
-constexpr const char* kLabel = "image/class/label";
-constexpr const char* kText = "image/class/text";
+using internal::kEncodedFeature;
+using internal::kLabelFeature;
+using internal::kTextFeature;
 
 // What the labels of records are called, compared with what the records say themselves.
 class RecordNames {
@@ -58,7 +58,7 @@ class RecordNames {
         "is number {} in the list: it was numbered by another one, as the files of another conversion are. Give "
         "it the labels.txt that was written with it, or convert all parts of the set into one directory, whose "
         "labels.txt then numbers them all (and label_offset is to be 0 for what mox convert wrote)",
-        place, names_[label], label, text, kText, found->second));
+        place, names_[label], label, text, kTextFeature, found->second));
   }
 
  private:
@@ -68,7 +68,7 @@ class RecordNames {
         log_warning(fmt::format(
             "{}: the record says '{}' ({}), a name that the list of classes does not have, where its "
             "label is called '{}': whether the list belongs to these files is not known",
-            place, text, kText, names_[label]));
+            place, text, kTextFeature, names_[label]));
     });
   }
 
@@ -101,20 +101,8 @@ class RecordImages : public internal::EncodedImages {
   std::span<const std::byte> load(int64_t index, internal::LoadBuffer* buffer,
                                   std::byte* label) const override {
     const auto record = files_->read(index, &buffer->file);
-    const auto fail = [&](const std::string& what) {
-      throw DataError(fmt::format("{}: {}", files_->locate(index), what));
-    };
-    wire::Example example;
-    if (record.size() > std::numeric_limits<int>::max() ||
-        !example.ParseFromArray(record.data(), static_cast<int>(record.size())))
-      fail(fmt::format("the {} bytes of this record are no tf.Example", record.size()));
-    auto& features = *example.mutable_features()->mutable_feature();
-    const auto encoded = features.find(kEncoded), number = features.find(kLabel);
-    if (encoded == features.end() || encoded->second.bytes_list().value_size() != 1)
-      fail(fmt::format("the feature '{}' must be there, and one string of bytes", kEncoded));
-    if (number == features.end() || number->second.int64_list().value_size() != 1)
-      fail(fmt::format("the feature '{}' must be there, and one integer", kLabel));
-    const int64_t given = number->second.int64_list().value(0);
+    const internal::ImageExample example = internal::read_image_example(record, files_->locate(index));
+    const int64_t given = example.label;
     const int64_t most = num_classes_ > 0 ? num_classes_ - 1 : std::numeric_limits<int32_t>::max();
     if (given < label_offset_ || given - label_offset_ > most)
       // No damage of one sample, which could be skipped: a whole class would be lost.
@@ -123,12 +111,9 @@ class RecordImages : public internal::EncodedImages {
           "classifier) is subtracted from labels: it is {} now; 1 is for labels that begin at 1",
           files_->locate(index), given, label_offset_, label_offset_ + most, label_offset_));
     const int32_t value = given - label_offset_;
-    if (const auto text = features.find(kText);
-        text != features.end() && text->second.bytes_list().value_size() == 1)
-      names_.compare(value, text->second.bytes_list().value(0), files_->locate(index));
+    if (example.text) names_.compare(value, std::string(*example.text), files_->locate(index));
     std::memcpy(label, &value, sizeof value);
-    buffer->encoded = std::move(*encoded->second.mutable_bytes_list()->mutable_value(0));
-    return std::as_bytes(std::span(buffer->encoded.data(), buffer->encoded.size()));
+    return example.encoded;
   }
 
  private:
@@ -199,10 +184,10 @@ std::string serialize_image_record(const ImageRecord& record) {
   const bool png = record.encoded.starts_with("\x89PNG");
   using Strings = std::vector<std::string>;
   using Integers = std::vector<int64_t>;
-  return serialize_example({{kEncoded, Strings{record.encoded}},
+  return serialize_example({{kEncodedFeature, Strings{record.encoded}},
                             {"image/format", Strings{png ? "png" : "jpeg"}},
-                            {kLabel, Integers{record.label}},
-                            {kText, Strings{record.class_name}},
+                            {kLabelFeature, Integers{record.label}},
+                            {kTextFeature, Strings{record.class_name}},
                             {"image/filename", Strings{record.file_name}},
                             {"image/height", Integers{bitmap.height}},
                             {"image/width", Integers{bitmap.width}}});

@@ -18,7 +18,6 @@ namespace mox::data::internal {
 // Memory that loading a sample may use; the bytes that are returned live in it.
 struct LoadBuffer {
   RecordBuffer file;
-  std::string encoded;
 };
 
 // Every function is called from several threads at once.

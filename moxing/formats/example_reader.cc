@@ -1,4 +1,4 @@
-#include "moxing/formats/internal/example_reader.h"
+#include "moxing/formats/example_reader.h"
 
 #include <cstring>
 
@@ -133,50 +133,70 @@ bool pass_list(WireBytes list, ExampleFeature::Kind kind, const Take& take) {
   return !fields.is_damaged();
 }
 
-bool read_feature_lists(WireBytes message, ExampleFeature* feature) {
-  WireFields fields(message);
+// Calls `take` with the kind and the content of each list of values in a feature; false where the bytes are
+// no message or `take` says so.
+template <typename Take>
+bool for_each_list(WireBytes entry, const Take& take) {
+  WireFields fields(entry);
   while (fields.next()) {
-    if (fields.type != kLength || fields.number > 3) continue;
-    const auto kind = static_cast<ExampleFeature::Kind>(fields.number);
-    if (feature->kind != kind) {
-      feature->kind = kind;
-      feature->count = 0;
-      feature->lists.clear();
-    }
-    feature->lists.push_back(fields.content);
-    if (!pass_list(fields.content, kind, [&](WireBytes) { ++feature->count; })) return false;
+    if (fields.type != kLength || fields.number != 2) continue;
+    WireFields lists(fields.content);
+    while (lists.next())
+      if (lists.type == kLength && lists.number <= 3 &&
+          !take(static_cast<ExampleFeature::Kind>(lists.number), lists.content))
+        return false;
+    if (lists.is_damaged()) return false;
   }
   return !fields.is_damaged();
 }
 
-bool read_feature_entry(WireBytes message, ExampleFeature* feature) {
-  WireFields fields(message);
+bool read_feature_name(WireBytes entry, std::string_view* name) {
+  WireFields fields(entry);
   while (fields.next()) {
-    if (fields.type != kLength) continue;
-    if (fields.number == 1) {
-      feature->name = text_in(fields.content);
-      if (!is_utf8(feature->name)) return false;
-    } else if (fields.number == 2 && !read_feature_lists(fields.content, feature)) {
-      return false;
-    }
+    if (fields.type != kLength || fields.number != 1) continue;
+    *name = text_in(fields.content);
+    if (!is_utf8(*name)) return false;
   }
   return !fields.is_damaged();
+}
+
+bool read_feature(WireBytes entry, ExampleFeature* feature) {
+  feature->entry = entry;
+  size_t lists = 0;
+  return read_feature_name(entry, &feature->name) &&
+         for_each_list(entry, [&](ExampleFeature::Kind kind, WireBytes list) {
+           if (feature->kind != kind) {
+             feature->kind = kind;
+             feature->count = 0;
+             feature->first_list = lists;
+           }
+           ++lists;
+           return pass_list(list, kind, [&](WireBytes) { ++feature->count; });
+         });
+}
+
+// The values that count, of a feature that has been read.
+template <typename Take>
+void pass_values(const ExampleFeature& feature, const Take& take) {
+  size_t lists = 0;
+  for_each_list(feature.entry, [&](ExampleFeature::Kind kind, WireBytes list) {
+    return lists++ < feature.first_list || pass_list(list, kind, take);
+  });
 }
 
 template <typename T, typename Take>
 void pass_numbers(const ExampleFeature& feature, const Take& take) {
-  for (const WireBytes list : feature.lists)
-    pass_list(list, feature.kind, [&](WireBytes value) {
-      T number;
-      std::memcpy(&number, value.data(), sizeof number);
-      take(number);
-    });
+  pass_values(feature, [&](WireBytes value) {
+    T number;
+    std::memcpy(&number, value.data(), sizeof number);
+    take(number);
+  });
 }
 
 }  // namespace
 
 void ExampleFeature::for_each_bytes(FunctionRef<void(std::string_view)> take) const {
-  for (const WireBytes list : lists) pass_list(list, kind, [&](WireBytes value) { take(text_in(value)); });
+  pass_values(*this, [&](WireBytes value) { take(text_in(value)); });
 }
 void ExampleFeature::for_each_float(FunctionRef<void(float)> take) const { pass_numbers<float>(*this, take); }
 void ExampleFeature::for_each_integer(FunctionRef<void(int64_t)> take) const {
@@ -191,7 +211,7 @@ bool for_each_feature(WireBytes record, FunctionRef<void(const ExampleFeature&)>
     while (features.next()) {
       if (features.number != 1 || features.type != kLength) continue;
       ExampleFeature feature;
-      if (!read_feature_entry(features.content, &feature)) return false;
+      if (!read_feature(features.content, &feature)) return false;
       take(feature);
     }
     if (features.is_damaged()) return false;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "runtime/base/function_ref.h"
 
@@ -24,7 +23,9 @@ struct ExampleFeature {
   void for_each_float(FunctionRef<void(float)> take) const;
   void for_each_integer(FunctionRef<void(int64_t)> take) const;
 
-  std::vector<std::span<const std::byte>> lists;  // of values; hardly ever more than one
+  // Where its lists stand, of which there may be as many as fit; those before `first_list` count no more.
+  std::span<const std::byte> entry;
+  size_t first_list = 0;
 };
 
 // Calls `take` for each feature of the record; of those of one name the last counts. False if the bytes are
