@@ -114,7 +114,8 @@ std::string exact_digits(std::string_view number, char decimal) {
     digits += letter;
     exponent -= behind_mark ? 1 : 0;
   }
-  while (digits.starts_with('0')) digits.erase(0, 1);
+  // At once: there may be half a million of them, in each of many cells.
+  digits.erase(0, digits.find_first_not_of('0'));
   while (digits.ends_with('0')) {
     digits.pop_back();
     ++exponent;

@@ -6,6 +6,7 @@
 
 #include <ctime>
 #include <string>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "tests/support/message_of.h"
@@ -51,6 +52,15 @@ TEST(HostsFile, OfManyLinesIsReadSoon) {
     ASSERT_EQ(read[i], (HostSlots{fmt::format("a-host-of-a-long-name-{}", i), times}));
   EXPECT_THAT(message_of<DataError>([&] { parse_hosts(text + "another\n", "hosts"); }),
               HasSubstr("hosts:655361: a job has at most 16384 hosts"));
+}
+
+// Each blank was erased by itself, and all behind it moved.
+TEST(HostsFile, OfManyBlanksIsReadSoon) {
+  const std::string blanks(2'000'000, ' ');
+  const std::clock_t begin = std::clock();  // of this process alone
+  EXPECT_EQ(parse_hosts("a slots" + blanks + "=" + blanks + "3\nb\tslots \t= \t2 max_slots= 4\n", "hosts"),
+            (std::vector<HostSlots>{{"a", 3}, {"b", 2}}));
+  EXPECT_LT(std::clock() - begin, 20 * CLOCKS_PER_SEC);
 }
 
 // A list of as many hosts as its bytes can hold.
