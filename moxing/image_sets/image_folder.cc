@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <set>
-#include <unordered_map>
+#include <map>
 #include <unordered_set>
 #include <utility>
 
@@ -299,41 +298,62 @@ void require_pairs(const std::string& images, const std::string& labels,
                   excess.empty() ? "none" : some_of(excess)));
 }
 
-std::vector<std::vector<std::string>> lines_of_files(const std::string& directory,
-                                                     const std::vector<std::string>& names) {
+constexpr size_t kMostLabels = 1'000'000;  // of a set that no labels.txt lists
+
+using LabelNumbers = std::map<std::string, int32_t, std::less<>>;
+
+LabelNumbers numbers_of(const std::vector<std::string>& names) {
+  LabelNumbers numbers;
+  for (size_t i = 0; i < names.size(); ++i) numbers.emplace(names[i], static_cast<int32_t>(i));
+  return numbers;
+}
+
+// The labels of each image by their numbers, each once. `known` says which labels there are; if it is empty,
+// there are those that come, numbered as they do.
+std::vector<std::vector<int32_t>> labels_of_files(const std::string& directory,
+                                                  const std::vector<std::string>& names,
+                                                  const std::string& known, LabelNumbers* numbers) {
   const SetFiles files(directory, names);
   for (int64_t i = 0; i < files.size(); ++i) files.will_read(i);
-  std::vector<std::vector<std::string>> lines;
-  for (int64_t i = 0; i < files.size(); ++i) lines.push_back(internal::label_lines(files, i));
-  return lines;
-}
-
-// Sorted, each once.
-std::vector<std::string> names_in(const std::vector<std::vector<std::string>>& lines_of_images) {
-  std::set<std::string> names;
-  for (const auto& lines : lines_of_images) names.insert(lines.begin(), lines.end());
-  names.erase("");
-  return {names.begin(), names.end()};
-}
-
-// The labels of each image by their numbers, each once. `refusal`: what is to be said of an unknown one.
-std::vector<std::vector<int32_t>> numbers_of(const std::vector<std::vector<std::string>>& lines_of_images,
-                                             const std::vector<std::string>& names,
-                                             FunctionRef<std::string(size_t image, size_t line)> refusal) {
-  std::unordered_map<std::string_view, int32_t> numbers;
-  for (size_t i = 0; i < names.size(); ++i) numbers.emplace(names[i], static_cast<int32_t>(i));
-  std::vector<size_t> last_image(names.size(), SIZE_MAX);  // that has the label
-  std::vector<std::vector<int32_t>> result(lines_of_images.size());
-  for (size_t i = 0; i < lines_of_images.size(); ++i) {
-    for (size_t line = 0; line < lines_of_images[i].size(); ++line) {
-      const std::string& name = lines_of_images[i][line];
-      if (name.empty()) continue;
-      const auto found = numbers.find(name);
-      if (found == numbers.end()) throw DataError(refusal(i, line));
-      if (std::exchange(last_image[found->second], i) != i) result[i].push_back(found->second);
-    }
+  std::vector<std::vector<int32_t>> result(names.size());
+  std::vector<int64_t> last_image;  // that has the label
+  RecordBuffer buffer;
+  for (int64_t i = 0; i < files.size(); ++i) {
+    const auto bytes = files.read(i, &buffer);
+    internal::for_each_label({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, [&](std::string_view
+                                                                                                  label,
+                                                                                              size_t line) {
+      auto found = numbers->find(label);
+      if (found == numbers->end() && !known.empty())
+        throw DataError(fmt::format("'{}', line {}: the label '{}' is not {}", inside(directory, names[i]),
+                                    line, label, known));
+      if (found == numbers->end() && numbers->size() == kMostLabels)
+        throw DataError(fmt::format(
+            "'{}', line {}: this is label number {} of the set, more than any set has. Is the file one of "
+            "labels, a line each? If it is, list the set's labels in labels.txt",
+            inside(directory, names[i]), line, kMostLabels + 1));
+      if (found == numbers->end())
+        found = numbers->emplace(label, static_cast<int32_t>(numbers->size())).first;
+      const auto number = static_cast<size_t>(found->second);
+      if (number >= last_image.size()) last_image.resize(number + 1, -1);
+      if (std::exchange(last_image[number], i) != i) result[i].push_back(found->second);
+    });
   }
   return result;
+}
+
+// The names in their order, by which the labels are numbered anew.
+std::vector<std::string> sorted_names(const LabelNumbers& numbers,
+                                      std::vector<std::vector<int32_t>>* labels) {
+  std::vector<std::string> names;
+  std::vector<int32_t> sorted(numbers.size());
+  for (const auto& [name, number] : numbers) {
+    sorted[number] = static_cast<int32_t>(names.size());
+    names.push_back(name);
+  }
+  for (auto& of_image : *labels)
+    for (int32_t& label : of_image) label = sorted[label];
+  return names;
 }
 
 std::vector<std::string> lacking_in(const std::vector<std::vector<int32_t>>& labels,
@@ -374,22 +394,22 @@ void MultilabelClassificationRaw::list_images(bool are_known) {
   for (const std::string& name : image_listing.images) label_files.push_back(name + ".txt");
   require_pairs(images, labels, label_files, label_listing.others);
 
-  const std::vector<std::vector<std::string>> names = lines_of_files(labels, label_files);
   const std::string list = inside(directory_, kLabelsFile);
   const bool listed = file::exists(list);
-  if (are_known) {
+  if (are_known)
     require_known(directory_, listed ? read_label_names(list) : std::vector<std::string>{}, label_names_);
-  } else {
-    label_names_ = listed ? read_label_names(list) : names_in(names);
+  else if (listed)
+    label_names_ = read_label_names(list);
+  const std::string known = are_known ? "one of the run's " + classes_text(label_names_)
+                            : listed  ? "in '" + list + "'"
+                                      : "";
+  LabelNumbers numbers = numbers_of(label_names_);
+  labels_ = labels_of_files(labels, label_files, known, &numbers);
+  if (known.empty()) label_names_ = sorted_names(numbers, &labels_);
+  if (!are_known) {
     if (label_names_.empty()) throw DataError(fmt::format("no file in '{}' holds a label", labels));
     internal::warn_of_similar_names(directory_, label_names_);
   }
-  const std::string known =
-      are_known ? "one of the run's " + classes_text(label_names_) : "in '" + list + "'";
-  labels_ = numbers_of(names, label_names_, [&](size_t image, size_t line) {
-    return fmt::format("'{}', line {}: the label '{}' is not {}", inside(labels, label_files[image]),
-                       line + 1, names[image][line], known);
-  });
   for (const std::string& image : image_listing.images) paths_.push_back(inside("images", image));
   if (are_known) warn_of_lacking(directory_, lacking_in(labels_, label_names_), label_names_.size());
 }

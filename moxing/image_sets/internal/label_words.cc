@@ -35,18 +35,16 @@ std::string folded(std::string_view name) {
 
 }  // namespace
 
-std::vector<std::string> label_lines(const SetFiles& files, int64_t index) {
-  RecordBuffer buffer;
-  const auto bytes = files.read(index, &buffer);
-  const std::string_view content =
-      without_byte_order_mark({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  std::vector<std::string> lines;
+void for_each_label(std::string_view content, FunctionRef<void(std::string_view label, size_t line)> take) {
+  content = without_byte_order_mark(content);
+  size_t line = 0;
   for (size_t begin = 0; begin < content.size();) {
     const size_t end = std::min(content.find('\n', begin), content.size());
-    lines.emplace_back(without_blanks(content.substr(begin, end - begin)));
+    ++line;
+    if (const auto label = without_blanks(content.substr(begin, end - begin)); !label.empty())
+      take(label, line);
     begin = end + 1;
   }
-  return lines;
 }
 
 void warn_of_similar_names(const std::string& directory, const std::vector<std::string>& names) {
