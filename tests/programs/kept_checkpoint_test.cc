@@ -39,8 +39,8 @@ std::string without_what_is_new(const std::string& text) {
 // state.json without its checksum, without the name of the processor, which has no part in what is computed,
 // and without what the older tree did not have.
 std::string comparable_state(const std::string& checkpoint) {
-  constexpr std::array kLeftOut = {
-      "  \"crc32\": ", "    \"processor\": ", "    \"evaluation_data\": ", "      \"evaluation_summary\": "};
+  constexpr std::array kLeftOut = {"  \"crc32\": ", "    \"processor\": ", "    \"process_threads\": ",
+                                   "    \"evaluation_data\": ", "      \"evaluation_summary\": "};
   std::ifstream file(checkpoint + "/state.json");
   std::string kept;
   for (std::string line; std::getline(file, line);)

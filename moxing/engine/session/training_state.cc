@@ -125,6 +125,7 @@ constexpr Field kFields[] = {
     field<&TrainingState::threads>("threads", Since::kFirst),
     field<&TrainingState::logical_replicas>("logical_replicas", Since::kLater),
     field<&TrainingState::devices>("devices", Since::kLater),
+    field<&TrainingState::process_threads>("process_threads", Since::kLater),
     field<&TrainingState::processor>("processor", Since::kLater),
     field<&TrainingState::instruction_set>("instruction_set", Since::kLater),
     field<&TrainingState::arithmetic>("arithmetic", Since::kLater),

@@ -29,6 +29,7 @@ struct TrainingState {
   int threads = 0;  // of the team that computed it: of each replica
   int64_t logical_replicas = 1;
   int devices = 0;                                // of a process; 0: not known
+  int process_threads = 0;                        // that its devices share; 0: not known
   std::string processor;                          // what computed, of rank 0 (computed_by); "": not known
   std::optional<InstructionSet> instruction_set;  // of all ranks, if it is known
   std::string arithmetic;                         // see KeptArithmetic

@@ -131,6 +131,24 @@ TEST_F(AutomaticThreads, AreMeasuredSaidAndKept) {
   EXPECT_THAT(log_of({}, 8), HasSubstr("threads auto: " + std::to_string(threads) + ", as before"));
 }
 
+// Each of the two replicas has one thread, and the run two.
+TEST_F(AutomaticThreads, AreKeptWhereReplicasShareThem) {
+  const auto given_two = [&] {
+    const ScopedConfiguration configuration({"--threads=2", "--logical_replicas=2", "--log_level=error"});
+    RunSpec run = spec();
+    run.max_number_of_steps = 4;
+    run_or_throw(run);
+  };
+  given_two();
+  EXPECT_THAT(log_of({}, 8), HasSubstr("threads auto: 2, as before"));
+  log_dir_ = fresh_directory("older");
+  given_two();
+  Checkpoint older = load_checkpoint(log_dir_);
+  older.state.erase("process_threads");
+  save_checkpoint(log_dir_, older);
+  EXPECT_THAT(log_of({}, 8), HasSubstr("samples/s with")) << "it does not tell how many there were";
+}
+
 TEST_F(AutomaticThreads, AndDevicesAreNotMeasuredAtOnce) {
   const ScopedConfiguration configuration({"--threads=auto", "--num_devices=auto", "--log_level=error"});
   EXPECT_THAT(message_of_run<InvalidArgument>(spec()), HasSubstr("threads and num_devices are both auto"));

@@ -18,6 +18,7 @@ TrainingState full_state() {
           .threads = 3,
           .logical_replicas = 4,
           .devices = 2,
+          .process_threads = 6,
           .processor = "a \"processor\"",
           .instruction_set = InstructionSet::kAvx512,
           .arithmetic = "precision bf16, conv_algorithm auto",
@@ -42,7 +43,7 @@ Checkpoint checkpoint_of(const TrainingState& state) {
 TEST(TrainingState, ComesBackWhole) {
   const TrainingState state = full_state();
   const Checkpoint checkpoint = checkpoint_of(state);
-  EXPECT_EQ(checkpoint.state.size(), 17U);
+  EXPECT_EQ(checkpoint.state.size(), 18U);
   const TrainingState back = from_checkpoint_state(checkpoint, "x");
   EXPECT_EQ(back.global_step, 7);
   EXPECT_EQ(back.loss_scale, state.loss_scale);
@@ -69,11 +70,13 @@ TEST(TrainingState, OlderCheckpointsLackWhatCameLater) {
       EXPECT_NO_THROW(from_checkpoint_state(checkpoint, "x")) << key;
   }
   Checkpoint old = checkpoint_of(full_state());
-  for (const char* key : {"logical_replicas", "devices", "missed_updates", "elements_taken"})
+  for (const char* key :
+       {"logical_replicas", "devices", "process_threads", "missed_updates", "elements_taken"})
     old.state.erase(key);
   const TrainingState back = from_checkpoint_state(old, "x");
   EXPECT_EQ(back.logical_replicas, 1);
   EXPECT_EQ(back.devices, 0);
+  EXPECT_EQ(back.process_threads, 0);
   EXPECT_TRUE(back.missed_updates.empty());
   EXPECT_FALSE(back.elements_taken);
 }

@@ -105,6 +105,14 @@ int64_t replicas_of(const RunSettings& settings, const StartingPoint& start, con
   return start.kind == StartingPoint::Kind::kContinued && !others ? restored.logical_replicas : wanted;
 }
 
+// The threads that a process of the continued run had, or 0 where its checkpoint does not tell: older ones
+// know those of a replica alone, of which a device with several has more.
+int threads_before(const TrainingState& restored, int ranks) {
+  if (restored.process_threads > 0) return restored.process_threads;
+  return restored.logical_replicas > int64_t{ranks} * restored.devices ? 0
+                                                                       : restored.threads * restored.devices;
+}
+
 // What a trial is made of.
 struct Trial {
   const RunSpec& spec;
@@ -193,7 +201,7 @@ int choose_threads(const RunSpec& spec, const RunSettings& settings, const Start
   if (possible.size() < 2)
     return settings.cores.threads;  // whatever is wrong with it is said where it is placed
   if (start.kind == StartingPoint::Kind::kContinued) {
-    const int before = restored.threads * restored.devices;
+    const int before = threads_before(restored, ranks.size());
     if (std::ranges::find(possible, before) != possible.end()) {
       log_info(fmt::format("threads auto: {}, as before", before));
       return before;

@@ -121,6 +121,7 @@ TrainingState TrainingSession::state() const {
                       .threads = training_.team.size(),
                       .logical_replicas = start.placement.logical_replicas,
                       .devices = start.placement.devices,
+                      .process_threads = start.settings.cores.threads,
                       .processor = computed_by(),
                       .instruction_set = instruction_set(),
                       .arithmetic = description_of(start.settings.arithmetic),
