@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "bench/json_line.h"
+#include "bench/output_to_error.h"
 #include "moxing/engine/compile/compiled_model.h"
 #include "runtime/base/file.h"
 #include "runtime/base/seconds.h"
@@ -91,15 +92,42 @@ Row convolutions(int64_t size) {
       {{mox::DType::kFloat32, {2, 16, 8, 8}}});
 }
 
+mox::ModelSpec model_with_values(const mox::Inputs& in, int64_t values) {
+  mox::ModelSpec spec{.loss = mox::reduce_mean(mox::square(mox::layers::dense(in[0], 4)))};
+  for (int64_t i = 0; i < values; ++i)
+    spec.log_info.push_back({fmt::format("value_{}", i), spec.loss * static_cast<float>(i % 7)});
+  return spec;
+}
+
 Row log_info(int64_t size, mox::ModeKeys mode) {
-  return compiled(
-      [size](const mox::Inputs& in, mox::ModeKeys) {
-        mox::ModelSpec spec{.loss = mox::reduce_mean(mox::square(mox::layers::dense(in[0], 4)))};
-        for (int64_t i = 0; i < size; ++i)
-          spec.log_info.push_back({fmt::format("value_{}", i), spec.loss * static_cast<float>(i % 7)});
-        return spec;
-      },
-      kFour, mode);
+  return compiled([size](const mox::Inputs& in, mox::ModeKeys) { return model_with_values(in, size); }, kFour,
+                  mode);
+}
+
+// Ten steps, each of which logs all values and writes them to metrics.jsonl.
+Row steps(int64_t size) {
+  const std::filesystem::path log_dir =
+      std::filesystem::temp_directory_path() / fmt::format("bench_growth_{}", ::getpid());
+  const char* arguments[] = {"bench_growth", "--log_level=error", "--threads=1"};
+  mox::init(std::size(arguments), arguments);
+  const bench::OutputToError keep_clean;
+  const Watch watch;
+  mox::run_or_throw(
+      {.input_fn =
+           [](mox::ModeKeys) {
+             return mox::Dataset::from_arrays({mox::Array(mox::DType::kFloat32, {4, 4})}).repeat();
+           },
+       .model_fn = [size](const mox::Inputs& in, mox::ModeKeys) { return model_with_values(in, size); },
+       .optimizer_fn = mox::get_optimizer_fn("sgd", {.learning_rate = 0.1}),
+       .batch_size = 4,
+       .log_dir = log_dir,
+       .max_number_of_steps = 10,
+       .log_every_n_steps = 0,
+       .save_summary_steps = 1,
+       .save_model_secs = 0});
+  const Row row = watch.row(10);
+  std::filesystem::remove_all(log_dir);
+  return row;
 }
 
 mox::Array numbers(int64_t count) { return mox::Array(mox::DType::kFloat32, {count}); }
@@ -274,6 +302,12 @@ const std::vector<Table> kTables = {
      "instructions",
      {1000, 3000, 10000, 30000},
      [](int64_t size) { return log_info(size, mox::ModeKeys::EVAL); }},
+    {"steps",
+     "a run of ten steps with values of log_info, all of them logged in each",
+     "values",
+     "steps",
+     {1000, 3000, 10000, 30000},
+     steps},
     {"chain",
      "operations of a data set, up to the first batch",
      "operations",

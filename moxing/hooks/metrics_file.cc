@@ -22,6 +22,11 @@ using internal::kSamplesField;
 using internal::kSpeedField;
 using internal::kStepField;
 
+// Behind the others, whose names are different: operator[] would look at each of them.
+void add(const std::string& name, double value, nlohmann::ordered_json& line) {
+  line.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(name, value);
+}
+
 class MetricsFileHook : public TrainingHook {
  public:
   explicit MetricsFileHook(const Interval& interval) : clock_(interval, "records of the metrics") {}
@@ -45,7 +50,7 @@ class MetricsFileHook : public TrainingHook {
     line[kStepField] = session.global_step();
     line[kSpeedField] = samples_ / seconds;
     line[kLearningRateField] = learning_rate_;
-    for (const std::string& name : session.log_names()) line[name] = result.number(name);
+    for (const std::string& name : session.log_names()) add(name, result.number(name), line);
     write(line);
     mark_ = now;
     samples_ = 0;
@@ -58,7 +63,7 @@ class MetricsFileHook : public TrainingHook {
     line[kStepField] = session.global_step();
     line[kEvaluationField] = true;
     line[kSamplesField] = session.evaluated_samples();
-    for (const auto& [name, value] : metrics) line[name] = value;
+    for (const auto& [name, value] : metrics) add(name, value, line);
     write(line);
   }
 

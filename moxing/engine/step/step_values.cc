@@ -1,16 +1,19 @@
 #include "moxing/engine/step/step_values.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include "runtime/comm/allgather_values.h"
 
 namespace mox::internal {
 
 StepValues::Kinds StepValues::kinds_of(const CompiledModel& model) {
+  std::unordered_set<std::string_view> outputs;
+  for (const auto& [name, tensor] : model.spec.output_info) outputs.insert(name);
   Kinds kinds;
   for (size_t f = 0; f < model.fetch_names.size(); ++f) {
-    kinds.is_output.push_back(std::ranges::any_of(
-        model.spec.output_info, [&](const auto& entry) { return entry.first == model.fetch_names[f]; }));
+    kinds.is_output.push_back(outputs.contains(model.fetch_names[f]));
     kinds.is_number.push_back(!kinds.is_output.back() && model.instance->fetched(f).elements() == 1);
   }
   return kinds;

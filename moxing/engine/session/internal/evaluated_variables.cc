@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <string_view>
+#include <unordered_set>
 
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -34,12 +34,12 @@ void warn_of_untrained_variables(const Graph& trained, const Graph& evaluated,
                                  const std::vector<std::string>& restored, bool says) {
   if (!says) return;
   const SpecsByName before = specs_of(trained);
+  const std::unordered_set<std::string_view> taken(restored.begin(), restored.end());
   std::vector<std::string> alone, others;
   for (const auto& [name, spec] : specs_of(evaluated)) {
     const auto found = before.find(name);
     if (found == before.end()) {
-      if (spec->trainable && std::ranges::find(restored, name) == restored.end())
-        alone.push_back(with_place(*spec));
+      if (spec->trainable && !taken.contains(name)) alone.push_back(with_place(*spec));
     } else if (to_string(found->second->where) != to_string(spec->where) &&
                evaluated.is_in_counted_scope(name)) {
       others.push_back(fmt::format("{} (in training made at {}, in evaluation at {})", name,

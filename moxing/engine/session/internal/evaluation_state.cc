@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <unordered_set>
 
 #include "moxing/hooks/metric_names.h"
 #include "runtime/base/error.h"
@@ -150,6 +151,8 @@ void EvaluationState::add_means(const Communicator& ranks, const std::string& da
 }
 
 void EvaluationState::add_measures(Evaluation& evaluation) {
+  std::unordered_set<std::string> names;
+  for (const auto& [name, number] : evaluation.numbers) names.insert(name);
   for (size_t m = 0; m < metrics_.size(); ++m) {
     metrics::State& all = all_states_[m];
     const auto& [name, metric] = metrics_[m];
@@ -157,8 +160,7 @@ void EvaluationState::add_measures(Evaluation& evaluation) {
     metrics::Result result = metrics::result_of(metric, all);
     for (const auto& [part, number] : result.numbers) {
       const std::string number_of = number_name(name, part);
-      if (std::ranges::find(evaluation.numbers, number_of, &Metrics::value_type::first) !=
-          evaluation.numbers.end())
+      if (!names.insert(number_of).second)
         throw InvalidArgument(fmt::format(
             "the metric '{}' has given a number '{}', which is the name of another one of this evaluation",
             name, number_of));
@@ -168,14 +170,18 @@ void EvaluationState::add_measures(Evaluation& evaluation) {
   }
 }
 
-std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::string_view name) {
+ValueDirections::ValueDirections(const ModelSpec& spec) : metrics_(spec.metrics) {
+  for (const auto& [name, direction] : spec.directions) said_.try_emplace(name, direction);
+  for (const auto& [name, value] : spec.log_info) is_loss_.try_emplace(name, value == spec.loss);
+}
+
+std::optional<metrics::Direction> ValueDirections::of(std::string_view name) const {
   if (name.ends_with(kMeanOfBatches)) name.remove_suffix(kMeanOfBatches.size());
-  for (const auto& [known, direction] : spec.directions)
-    if (known == name) return direction;
+  if (const auto said = said_.find(name); said != said_.end()) return said->second;
   // Names of metrics and of values may have slashes, too: a part is one of the longest name.
   const metrics::Metric* whole = nullptr;
   size_t longest = 0;
-  for (const auto& [known, metric] : spec.metrics) {
+  for (const auto& [known, metric] : metrics_) {
     if (known == name) return metric.direction;
     const auto is_name = [&, &of = known](const std::string& part) { return number_name(of, part) == name; };
     if (known.size() < longest || !name.starts_with(known + "/")) continue;
@@ -183,9 +189,9 @@ std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::strin
     whole = &metric;
     longest = known.size();
   }
-  const auto value = std::ranges::find(spec.log_info, name, &NamedTensors::value_type::first);
-  if (whole && (whole->parts || value == spec.log_info.end())) return whole->direction;
-  if (value != spec.log_info.end() && value->second == spec.loss) return metrics::Direction::kSmallerIsBetter;
+  const auto is_loss = is_loss_.find(name);
+  if (whole && (whole->parts || is_loss == is_loss_.end())) return whole->direction;
+  if (is_loss != is_loss_.end() && is_loss->second) return metrics::Direction::kSmallerIsBetter;
   return metrics::direction_of_name(name);
 }
 

@@ -1,6 +1,8 @@
 // What an evaluation gathers batch by batch, and what it comes to.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,8 +54,17 @@ class EvaluationState {
   std::vector<metrics::State> all_states_;           // and by metric
 };
 
-// Which way the number of that name gets better, by what the spec says, by its metric or by its name.
-std::optional<metrics::Direction> direction_of(const ModelSpec& spec, std::string_view name);
+// Which way the number of a name gets better, by what the spec says, by its metric or by its name.
+class ValueDirections {
+ public:
+  explicit ValueDirections(const ModelSpec& spec);
+  std::optional<metrics::Direction> of(std::string_view name) const;
+
+ private:
+  metrics::NamedMetrics metrics_;
+  std::map<std::string, metrics::Direction, std::less<>> said_;
+  std::map<std::string, bool, std::less<>> is_loss_;  // of the values of log_info
+};
 
 // Throws InvalidArgument if `spec` gives a direction to a name that neither log_info nor a metric has, its
 // own or those of `other`, of the other mode: what it means would go by its name.

@@ -83,6 +83,11 @@ void keep_before_failing(const std::function<void()>& keep, FunctionRef<void()> 
 
 }  // namespace
 
+std::optional<metrics::Direction> Evaluator::direction(std::string_view metric) {
+  if (!directions_) directions_.emplace(spec());
+  return directions_->of(metric);
+}
+
 Evaluation Evaluator::evaluate(const std::function<bool()>& give_up, PassObserver* observer,
                                const std::function<void()>& keep) {
   EvaluationState state(compiler_.for_signature(dataset_.signature()), lanes_.size());

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "moxing/engine/compile/compiled_model.h"
 #include "moxing/engine/session/internal/evaluation_state.h"
@@ -60,6 +61,7 @@ class Evaluator {
   const std::optional<Dataset>& samples() const { return samples_; }
   const CompiledModel& model() { return compiler_.for_signature(dataset_.signature()); }
   const ModelSpec& spec() { return model().spec; }
+  std::optional<metrics::Direction> direction(std::string_view metric);
 
  private:
   void share_samples_read(const std::function<void()>& keep) const;
@@ -69,6 +71,7 @@ class Evaluator {
   Dataset dataset_;
   PipelineOptions pipeline_options_;
   ModelCompiler compiler_;
+  std::optional<ValueDirections> directions_;  // of spec(), once they are asked for
   LaneThreads& lanes_;
   std::set<std::string> without_weight_;  // metrics of which a warning has been given
   double data_seconds_ = 0, compute_seconds_ = 0;

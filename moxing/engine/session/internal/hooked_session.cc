@@ -130,7 +130,7 @@ void HookedSession::request_stop(std::string reason) {
 }
 
 std::optional<metrics::Direction> HookedSession::direction(std::string_view metric) const {
-  return direction_of(first_spec_, metric);
+  return ValueDirections(first_spec_).of(metric);
 }
 
 std::vector<std::string> HookedSession::variable_names() const {

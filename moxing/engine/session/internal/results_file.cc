@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "moxing/file/file.h"
 #include "moxing/hooks/metric_names.h"
@@ -19,13 +22,21 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+// Behind the others, whose names are different: operator[] would look at each of them.
+void add_member(const std::string& name, OrderedJson value, OrderedJson& object) {
+  object.get_ref<OrderedJson::object_t&>().emplace_back(name, std::move(value));
+}
+
 // Of rows of one name, as lists of labels have them, each is kept: "crane", "crane (2)".
 OrderedJson json_of(const metrics::Table& table) {
   OrderedJson rows = OrderedJson::object();
+  std::unordered_set<std::string> titles;
+  std::unordered_map<std::string, int> numbers_so_far;
   for (const auto& [name, numbers] : table.rows) {
     std::string title = name;
-    for (int number = 2; rows.contains(title); ++number) title = fmt::format("{} ({})", name, number);
-    rows[title] = numbers;
+    for (int& number = numbers_so_far.try_emplace(name, 1).first->second; !titles.insert(title).second;)
+      title = fmt::format("{} ({})", name, ++number);
+    add_member(title, numbers, rows);
   }
   return {{"columns", table.columns}, {"rows", std::move(rows)}};
 }
@@ -36,8 +47,8 @@ OrderedJson json_of(const PassResults& results) {
                        {"samples", results.samples},
                        {"seconds", results.seconds}};
   if (results.mode == ModeKeys::EVAL) {
-    entry["metrics"] = OrderedJson::object();
-    for (const auto& [name, value] : results.evaluation.numbers) entry["metrics"][name] = value;
+    OrderedJson& metrics = entry["metrics"] = OrderedJson::object();
+    for (const auto& [name, value] : results.evaluation.numbers) add_member(name, value, metrics);
     if (!results.evaluation.tables.empty()) entry["tables"] = OrderedJson::object();
     for (const auto& [name, table] : results.evaluation.tables) entry["tables"][name] = json_of(table);
   } else if (!results.predictions.empty()) {
@@ -80,7 +91,7 @@ std::string line_of(const PassResults& results) {
   if (results.mode == ModeKeys::EVAL) {
     line[kEvaluationField] = true;
     line[kSamplesField] = results.samples;
-    for (const auto& [name, value] : results.evaluation.numbers) line[name] = value;
+    for (const auto& [name, value] : results.evaluation.numbers) add_member(name, value, line);
   } else {
     line["prediction"] = true;
     line[kSamplesField] = results.samples;

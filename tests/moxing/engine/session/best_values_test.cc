@@ -22,6 +22,22 @@ TEST(BestValues, ManyOfShortNamesAreReadAgain) {
   }
 }
 
+TEST(BestValues, GoOnWithWhatWasRead) {
+  constexpr auto kLarger = metrics::Direction::kLargerIsBetter;
+  BestValues before, values;
+  for (const char* name : {"a", "b"}) before.add(name, 2, kLarger, 1);
+  values.from_json(before.to_json());
+  values.add("b", 3, kLarger, 2);
+  values.add("c", 1, kLarger, 2);
+  values.add("a", 1, kLarger, 3);
+  ASSERT_EQ(values.summaries().size(), 3u);
+  EXPECT_EQ(values.summaries()[0].last, 1);
+  EXPECT_EQ(values.summaries()[0].best_step, 1);
+  EXPECT_EQ(values.summaries()[1].name, "b");
+  EXPECT_EQ(values.summaries()[1].best_step, 2);
+  EXPECT_EQ(values.summaries()[2].name, "c");
+}
+
 TEST(BestValues, WhatNoRunSavesIsRefused) {
   for (const char* text :
        {"", "[", "]", "[]]", "[,]", "{}", "null", "5", "[5]", "[{\"name\":\"a\"},]", "[{\"name\":1}]",

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -33,13 +32,14 @@ MetricSummary summary_in(std::string_view text) {
 
 void BestValues::add(const std::string& name, double value, std::optional<metrics::Direction> direction,
                      int64_t step) {
-  auto known = std::ranges::find(summaries_, name, &MetricSummary::name);
-  if (known == summaries_.end()) known = summaries_.insert(known, MetricSummary{.name = name});
-  known->last = value;
+  const auto [place, is_new] = places_.try_emplace(name, summaries_.size());
+  if (is_new) summaries_.push_back({.name = name});
+  MetricSummary& known = summaries_[place->second];
+  known.last = value;
   if (!direction || !std::isfinite(value)) return;
-  if (known->best && !metrics::is_better(*direction, value, *known->best)) return;
-  known->best = value;
-  known->best_step = step;
+  if (known.best && !metrics::is_better(*direction, value, *known.best)) return;
+  known.best = value;
+  known.best_step = step;
 }
 
 std::string BestValues::to_json() const {
@@ -62,6 +62,8 @@ void BestValues::from_json(const std::string& text) {
     summaries.reserve(for_each_element(text, [](std::string_view) {}));
     for_each_element(text, [&](std::string_view entry) { summaries.push_back(summary_in(entry)); });
     summaries_ = std::move(summaries);
+    places_.clear();
+    for (size_t i = 0; i < summaries_.size(); ++i) places_.try_emplace(summaries_[i].name, i);
   } catch (const std::exception& error) {
     throw DataError(fmt::format(
         "the checkpoint's state of the evaluations so far is not what a run saves: {}", error.what()));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ class BestValues {
 
  private:
   std::vector<MetricSummary> summaries_;
+  std::unordered_map<std::string, size_t> places_;  // in these, by name
 };
 
 // Those of all evaluations of a run, earlier starts included that evaluated the same data. Of one start.

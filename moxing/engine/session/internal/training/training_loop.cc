@@ -26,8 +26,8 @@ TrainingLoop::TrainingLoop(Training& training, TrainingSession& session)
       session_(session),
       zero_loss_(session.first_spec()),
       label_mistakes_(*training.compiler->for_signature(training.data->dataset().signature()).graph) {
-  for (const std::string& name : session.log_names())
-    log_directions_.push_back(direction_of(session.first_spec(), name));
+  const ValueDirections directions(session.first_spec());
+  for (const std::string& name : session.log_names()) log_directions_.push_back(directions.of(name));
 }
 
 void TrainingLoop::run() {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
+#include <unordered_set>
 
 #include "moxing/hooks/evaluation_data.h"
 #include "moxing/job/forecast.h"
@@ -59,11 +61,13 @@ void mention_threads(const Training& training, const CompiledModel& model) {
 void warn_of_two_decays(const Training& training, const CompiledModel& model) {
   if (training.ranks.rank() != 0) return;
   const Optimizer& optimizer = training.scheme->updater().optimizer();
+  const std::unordered_set<std::string_view> trained(model.gradient_variables.begin(),
+                                                     model.gradient_variables.end());
   std::vector<std::string> names;
   double decay = 0;
   for (const Tensor& variable : model.graph->collection(kPenalisedVariables)) {
     const std::string& name = model.graph->spec(variable).name;
-    if (std::ranges::find(model.gradient_variables, name) == model.gradient_variables.end()) continue;
+    if (!trained.contains(name)) continue;
     const double of_optimizer = optimizer.parameter_settings(name, variable.shape()).weight_decay;
     if (of_optimizer == 0) continue;
     if (names.empty()) decay = of_optimizer;

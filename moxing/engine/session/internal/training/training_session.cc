@@ -259,8 +259,7 @@ void TrainingSession::require_evaluated(std::string_view follower, std::string_v
 }
 
 std::optional<metrics::Direction> TrainingSession::direction(std::string_view metric) const {
-  return training_.evaluator ? direction_of(training_.evaluator->spec(), metric)
-                             : HookedSession::direction(metric);
+  return training_.evaluator ? training_.evaluator->direction(metric) : HookedSession::direction(metric);
 }
 
 void TrainingSession::set_variable(std::string_view name, const Array& value) {

@@ -33,12 +33,13 @@ std::string section(const std::string& title, const std::vector<std::string>& na
 std::vector<std::string> restored_variables(const StartingPoint& start, const VariableStore& store) {
   const std::vector<std::string> held = names_of(start.checkpoint.variables);
   const std::set<std::string> known(held.begin(), held.end());
+  // Each text begins with the name and a space; a name may have spaces, too.
+  std::set<std::string> anew;
+  for (const std::string& text : store.other_shapes())
+    for (size_t end = text.find(' '); end != std::string::npos; end = text.find(' ', end + 1))
+      anew.insert(text.substr(0, end));
   std::vector<std::string> names = names_of(store.all());
-  std::erase_if(names, [&](const std::string& name) {
-    return !known.contains(name) || std::ranges::any_of(store.other_shapes(), [&](const std::string& text) {
-      return text.starts_with(name + ' ');  // each begins with the name and a space
-    });
-  });
+  std::erase_if(names, [&](const std::string& name) { return !known.contains(name) || anew.contains(name); });
   return names;
 }
 
