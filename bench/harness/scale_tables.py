@@ -110,15 +110,12 @@ def has_hosts():
 
 
 def profile_of(devices, model, batch_size, folder, two_hosts):
-    """What a step of a node with so many devices is made of; None where this machine cannot be one."""
+    """What a step of a node with so many devices is made of."""
     path = pathlib.Path(folder) / f"{devices}.json"
     command = [BIN / "bench_scale", f"--model={model}", f"--batch_size={batch_size}", f"--steps={PROFILE_STEPS}", "--json",
                f"--num_devices={devices}", f"--threads={devices}", f"--step_profile={path}"]
     if two_hosts and 2 * devices <= len(cores()):  # of two ranks: it then says what sending takes of the processor
         command = [machine.TWO_HOSTS, "unlimited", "0", *command]
-    elif devices > len(cores()):
-        report.say(f"{devices} devices: not measured and not simulated, this machine has {len(cores())} cores")
-        return None
     run_to_end(command, devices)
     return path
 
@@ -145,15 +142,14 @@ def nodes(options):
         for devices in options.devices:
             if devices == 1:
                 measured[1, 1] = statistics.median(one.turn(options.seconds) for _ in range(options.turns)), 1.0
-            elif devices <= len(cores()):
+            else:
                 measured[1, devices] = said(Against(ours("synthetic", model, batch_size, devices, SCHEMES[0]), one, options),
                                             f"1 node, {devices} devices")
             if two_hosts and 2 in options.ranks and 2 * devices <= len(cores()):
                 job = ours("synthetic", model, batch_size, devices, SCHEMES[0], (machine.TWO_HOSTS, options.link[0], "0"))
                 measured[2, devices] = said(Against(job, one, options), f"2 nodes of {devices} devices, link of {options.link[0]}")
             profile = profile_of(devices, model, batch_size, folder, two_hosts)
-            if profile:
-                simulated.update({(count, devices): line for count, line in forecast(profile, options).items()})
+            simulated.update({(count, devices): line for count, line in forecast(profile, options).items()})
     rows = []
     for count, devices in sorted({*measured, *simulated}):
         if count not in options.ranks:
