@@ -25,7 +25,8 @@
 namespace mox {
 
 struct PredictorOptions {
-  // That compute one call. Several calls at the same time take as many each. >= 1
+  // That compute one call. Several calls at the same time take as many each. >= 1. Other work on their cores
+  // is not noticed, as a run does: where there is some, fewer are often faster
   int threads = 1;
   // "fp32" or "bf16", as the option `precision` of a run
   std::string precision = "fp32";

@@ -26,7 +26,6 @@
 #include "runtime/interruption/interruption.h"
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
-#include "runtime/refusals/team_threads.h"
 #include "runtime/replicas/lane_threads.h"
 
 namespace mox::internal {
@@ -186,8 +185,8 @@ bool next_batch(Pipeline& pipeline, const StopSignal& signal, Batch* batch, bool
 }
 
 // Until the data of all ranks end, a hook or a signal stops.
-void predict_all(Pipeline& pipeline, ModelCompiler& compiler, PassSession& session, const StopSignal& signal,
-                 Gathering& gathering) {
+void predict_all(Pipeline& pipeline, ModelCompiler& compiler, LaneThreads& lane, PassSession& session,
+                 const StopSignal& signal, Gathering& gathering) {
   bool goes_on = true;
   do {
     Batch batch;
@@ -196,7 +195,7 @@ void predict_all(Pipeline& pipeline, ModelCompiler& compiler, PassSession& sessi
     if (!stops && next_batch(pipeline, signal, &batch, &stops)) {
       CompiledModel& model = compiler.for_batch(batch);
       session.before_batch();
-      model.instance->run({.components = batch.components});
+      lane.run([&](int) { model.instance->run({.components = batch.components}); });
       outputs = copy_outputs(model);
       outputs.sample_names = std::move(batch.names);
       goes_on = session.after_batch(model, batch.size);
@@ -287,7 +286,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   Start start = start_pass(settings);
   const Team team(settings.cores.threads);
   const EnteredTeam entered(team);
-  start_team(team);
+  LaneThreads lane(1, team);
   const Dataset dataset = one_epoch(spec, settings, ModeKeys::PREDICT, settings.limits.predict_steps);
   warn_of_shuffled_predictions(dataset);
   PassSession session(spec, start, console);
@@ -313,7 +312,7 @@ RunResult run_prediction(const RunSpec& spec, const RunSettings& settings, Conso
   Receiver receiver(spec, settings);
   Gathering gathering(receiver, settings.predictions.gathers);
   session.run(dataset, [&] {
-    predict_all(pipeline, compiler, session, signal, gathering);
+    predict_all(pipeline, compiler, lane, session, signal, gathering);
     share_findings(job(), dataset, take_findings(dataset));
     if (gathering.stops()) return session.interrupt();
     // Before a file of before is replaced.

@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "moxing/hooks/hooks.h"
 #include "moxing/metrics/metrics.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/replicas/short_turns.h"
 #include "tests/moxing/small_run.h"
 
 namespace mox {
@@ -70,6 +72,22 @@ TEST_F(PredictionTest, WritesARowForEachSampleWithNumberAndName) {
   EXPECT_EQ(kept.at("samples"), 7);
   EXPECT_EQ(kept.at("checkpoint"), "checkpoint-4");
   EXPECT_EQ(kept.at("predictions"), *s.predictions);
+}
+
+// The threads of a pass over data are those of a lane, which notices other work.
+TEST_F(PredictionTest, ComputesInALane) {
+  auto s = predicting();
+  bool had_short_turns = false;
+  s.output_fn = [&](std::span<const OutputBatch>) { had_short_turns = internal::has_short_turns(); };
+  const ScopedConfiguration configuration({"--threads=2", "--log_level=error"});
+  run_or_throw(s);
+  bool system_has_them = false;  // Linux from 6.12 on
+  std::thread([&] {
+    internal::take_short_turns();
+    system_has_them = internal::has_short_turns();
+  }).join();
+  EXPECT_EQ(had_short_turns, system_has_them);
+  EXPECT_FALSE(internal::has_short_turns());
 }
 
 // As an input_fn does that looks at no mode.
