@@ -41,6 +41,12 @@ const Op kPow{
     .compile = elementwise::compile_instruction(elementwise::Opcode::kPow),
 };
 
+// Of -0 and of -infinity the root is -0 and no number, but the power 0 and infinity.
+Tensor power_of_half(const Tensor& x, SourceLocation where) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  return sqrt(add(select(equal(x, -kInfinity), kInfinity, x, where), 0.0f, where), where);
+}
+
 }  // namespace
 
 Tensor pow(const Operand& x, const Operand& y, SourceLocation where) {
@@ -48,7 +54,7 @@ Tensor pow(const Operand& x, const Operand& y, SourceLocation where) {
   if (const auto number = constant_number(exponent); number && exponent.shape().rank() == 0) {
     if (base.dtype() == DType::kFloat32 && *number == 1) return base;
     if (*number == 2) return square(base, where);
-    if (*number == 0.5) return sqrt(base, where);
+    if (*number == 0.5) return power_of_half(base, where);
     if (*number == -1) return reciprocal(base, where);
   }
   return make_tensor(kPow, {base, exponent}, {}, where);

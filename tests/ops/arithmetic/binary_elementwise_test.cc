@@ -169,6 +169,30 @@ TEST(BinaryElementwise, PowersAtTheEdges) {
   EXPECT_EQ(z.values<float>()[5], 0);
 }
 
+// As IEEE 754 has them, whichever way they are computed: a root alone would be -0 and no number.
+TEST(BinaryElementwise, PowersOfOneHalfAtTheEdges) {
+  const Array x = Array::from<float>({6}, {-kInfinity, -0.0f, 0, kInfinity, 4, -2});
+  const Array by_number = evaluate_op([](std::span<const Tensor> in) { return pow(in[0], 0.5); }, {x}),
+              by_tensor = evaluate_op([](std::span<const Tensor> in) { return pow(in[0], in[1]); },
+                                      {x, Array::scalar(0.5f)});
+  for (const Array& y : {by_number, by_tensor}) {
+    EXPECT_EQ(y.values<float>()[0], kInfinity);
+    EXPECT_EQ(y.values<float>()[1], 0);
+    EXPECT_FALSE(std::signbit(y.values<float>()[1]));
+    EXPECT_EQ(y.values<float>()[2], 0);
+    EXPECT_EQ(y.values<float>()[3], kInfinity);
+    EXPECT_EQ(y.values<float>()[4], 2);
+    EXPECT_TRUE(std::isnan(y.values<float>()[5]));
+  }
+  EXPECT_EQ(evaluate_op(
+                [](std::span<const Tensor> in) {
+                  return gradients(reduce_sum(pow(in[0], 0.5)), std::vector<Tensor>{in[0]})[0];
+                },
+                {Array::from<float>({2}, {-kInfinity, 4})})
+                .values<float>()[1],
+            0.25f);
+}
+
 // As a formula y x^(y-1) is 0 times infinity there.
 TEST(BinaryElementwise, TheSlopeOfAPowerOfZeroIsZeroAtZero) {
   const Array x = Array::from<float>({3}, {0, 3, 0}), y = Array::from<float>({3}, {0, 0, 3});
