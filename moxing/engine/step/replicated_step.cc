@@ -63,9 +63,17 @@ void ReplicatedStep::prepare(CompiledModel& model) {
   reductions_of(model);
   any_model_ = full_model_ = &model;
   no_batch_.clear();
-  for (const TensorType& type : model.signature) {
-    no_batch_.emplace_back(type);
-    std::memset(no_batch_.back().data(), 0, no_batch_.back().bytes());
+  if (!engine_.placement.replicas_meet) return;
+  try {
+    for (const TensorType& type : model.signature) {
+      no_batch_.emplace_back(type);
+      std::memset(no_batch_.back().data(), 0, no_batch_.back().bytes());
+    }
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(
+        fmt::format("a batch of zeros, for replicas that have none while others exchange the sums of "
+                    "sync_batch_norm: {}: use a smaller batch_size",
+                    error.what()));
   }
 }
 

@@ -106,7 +106,7 @@ class ReplicatedStep : public StepResult {
   ReplicaMeeting meeting_;
   StepTiming timing_;
   CompiledModel* full_model_ = nullptr;  // of a batch that is not short
-  std::vector<Array> no_batch_;          // zeros of its signature
+  std::vector<Array> no_batch_;          // zeros of its signature, where replicas meet
 
   // Of the step under way:
   StepMoment moment_;
