@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <utility>
 
@@ -142,12 +141,16 @@ class Pipeline::Implementation {
     execution_->seed = options.seed;
     execution_->memory_budget = budget_of(options);
     const Node& root = *dataset_.node();
-    const size_t batch_bytes = bytes_of_batch(root, where);
+    batch_bytes_ = bytes_of_batch(root, where);
     position_.stages = root.stages();
     position_.seed = options.seed;
-    begin_at(cursor);
+    try {
+      begin_at(cursor);
+    } catch (...) {
+      std::rethrow_exception(named(std::current_exception()));
+    }
     mark();
-    in_flight_.emplace(execution_->memory_budget, batch_bytes,
+    in_flight_.emplace(execution_->memory_budget, batch_bytes_,
                        std::max<int64_t>(options.prefetch_batches, root.requested_prefetch()));
     in_flight_->take_for(threads_);
     if (options.threads == PipelineOptions::kAutomatic) {
@@ -353,22 +356,22 @@ class Pipeline::Implementation {
 
   // Memory that was refused while a batch was made; other errors say themselves what they are of.
   std::exception_ptr named(const std::exception_ptr& error) const {
+    const std::string advice = fmt::format(
+        "use a smaller batch_size, or lower data_threads and {}, which bound how many batches there are at a "
+        "time",
+        execution_->memory_budget->option());
+    const auto what = [this] {
+      return fmt::format("what the data set ({}) makes for a batch of {} bytes", dataset_.describe(),
+                         batch_bytes_);
+    };
     try {
-      std::rethrow_exception(error);
-    } catch (const std::bad_alloc&) {
       try {
-        mox::internal::throw_out_of_memory(
-            fmt::format("what the data set ({}) makes for a batch of {} bytes", dataset_.describe(),
-                        in_flight_->bytes()),
-            fmt::format(
-                "use a smaller batch_size, or lower data_threads and {}, which bound how many batches "
-                "there are at a time",
-                execution_->memory_budget->option()));
+        std::rethrow_exception(error);
       } catch (...) {
-        return std::current_exception();
+        mox::internal::rethrow_naming_memory(what, advice);
       }
     } catch (...) {
-      return error;
+      return std::current_exception();
     }
   }
 
@@ -403,6 +406,7 @@ class Pipeline::Implementation {
   int threads_;
   GroupShare share_;  // of the serial stage
   bool sample_names_;
+  size_t batch_bytes_ = 0;
   std::shared_ptr<Execution> execution_;
   std::optional<BatchesInFlight> in_flight_;
   std::shared_ptr<const ElementEvaluator> evaluator_;

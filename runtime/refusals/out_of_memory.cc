@@ -4,14 +4,24 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <new>
 
 #include "runtime/base/error.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/tensor/refused_memory.h"
 
 namespace mox::internal {
 
-void throw_out_of_memory(std::string_view what, std::string_view advice) {
-  throw OutOfMemory(fmt::format("{} takes more memory than there is: {}; {}", what, memory_held(), advice));
+void rethrow_naming_memory(FunctionRef<std::string()> what, std::string_view advice) {
+  std::string asked;
+  try {
+    throw;
+  } catch (const RefusedMemory& refused) {
+    asked = fmt::format("{}; ", refused.what());
+  } catch (const std::bad_alloc&) {
+  }
+  throw OutOfMemory(
+      fmt::format("{} takes more memory than there is: {}{}; {}", what(), asked, memory_held(), advice));
 }
 
 std::string memory_held() {

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/resource_limits.h"
+#include "runtime/tensor/refused_memory.h"
 
 namespace mox {
 
@@ -26,11 +27,12 @@ std::shared_ptr<std::byte> allocate_aligned(size_t bytes, std::string_view purpo
   const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
   const size_t rounded = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
   if (bytes >= kAlwaysAsked && bytes > available_memory())
-    throw OutOfMemory(fmt::format("{} takes {} bytes of memory, and this process may have {}", purpose, bytes,
-                                  available_memory()));
+    throw internal::RefusedMemory(fmt::format("{} takes {} bytes of memory, and this process may have {}",
+                                              purpose, bytes, available_memory()));
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, rounded) != 0)
-    throw OutOfMemory(fmt::format("{} takes {} bytes of memory, which the system refuses", purpose, bytes));
+    throw internal::RefusedMemory(
+        fmt::format("{} takes {} bytes of memory, which the system refuses", purpose, bytes));
   // A refusal (a kernel without huge pages) leaves ordinary pages: slower, not wrong.
   ask_for_huge_pages(memory, bytes);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
@@ -41,8 +43,8 @@ namespace {
 std::shared_ptr<std::byte> allocate_for(const TensorType& type) {
   try {
     return allocate_aligned(type.bytes());
-  } catch (const OutOfMemory& error) {
-    throw OutOfMemory(fmt::format("{}: {}", to_string(type), error.what()));
+  } catch (const internal::RefusedMemory& error) {
+    throw internal::RefusedMemory(fmt::format("{}: {}", to_string(type), error.what()));
   }
 }
 

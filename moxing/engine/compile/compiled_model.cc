@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <new>
 
 #include "moxing/engine/compile/internal/evaluated_values.h"
 #include "moxing/engine/compile/internal/likely_mistakes.h"
@@ -195,11 +194,14 @@ CompiledModel& ModelCompiler::for_signature(const std::vector<TensorType>& signa
     if (model->signature == signature) return *model;
   try {
     models_.push_back(compile(signature));
-  } catch (const std::bad_alloc&) {
-    std::string types;
-    for (const TensorType& type : signature) types += (types.empty() ? "" : ", ") + to_string(type);
-    throw_out_of_memory(
-        fmt::format("the model that model_fn({}) makes for batches of ({})", to_string(mode_), types),
+  } catch (...) {
+    rethrow_naming_memory(
+        [&] {
+          std::string types;
+          for (const TensorType& type : signature) types += (types.empty() ? "" : ", ") + to_string(type);
+          return fmt::format("the model that model_fn({}) makes for batches of ({})", to_string(mode_),
+                             types);
+        },
         "use a smaller batch_size (eval_batch_size, where no step trains), or make the model smaller");
   }
   return *models_.back();

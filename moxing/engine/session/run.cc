@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "moxing/console/broken_pipe.h"
@@ -22,6 +23,7 @@
 #include "runtime/job/agreement.h"
 #include "runtime/job/job.h"
 #include "runtime/refusals/out_of_memory.h"
+#include "runtime/tensor/refused_memory.h"
 #include "runtime/text/printable.h"
 
 namespace mox {
@@ -39,6 +41,15 @@ std::string refused_or_foreign(const std::system_error& error) {
         error.what());
   return fmt::format("an exception that is not one of moxing's left the program's own code: {}",
                      error.what());
+}
+
+// Not while data, a model or a batch were made, nor in a hook: those are named where they are called.
+std::string out_of_memory_between_steps(std::string_view asked) {
+  return fmt::format(
+      "out of memory between the steps of the run: {}{}. What a run takes is decided by batch_size, "
+      "num_devices, data_memory_mb and, of the image classifier, data.cache; raise the limit (ulimit -v, "
+      "the control group's), or lower one of these",
+      asked, internal::memory_held());
 }
 
 // What ranks compare before they do anything else together: what that is depends on it.
@@ -90,16 +101,13 @@ int run(const RunSpec& spec) {
   int status = internal::kJobFailed;
   try {
     return run_or_throw(spec).interrupted ? kExitInterrupted : 0;
+  } catch (const internal::RefusedMemory& refused) {
+    message = out_of_memory_between_steps(fmt::format("{}; ", refused.what()));
   } catch (const Error& error) {
     message = error.what();
     status = internal::exit_status_of(error);
   } catch (const std::bad_alloc&) {
-    // Not while data, a model or a batch were made, nor in a hook: those are named where they are called.
-    message = fmt::format(
-        "out of memory between the steps of the run: {}. What a run takes is decided by batch_size, "
-        "num_devices, data_memory_mb and, of the image classifier, data.cache; raise the limit (ulimit -v, "
-        "the control group's), or lower one of these",
-        internal::memory_held());
+    message = out_of_memory_between_steps("");
   } catch (const std::system_error& error) {
     message = refused_or_foreign(error);
   } catch (const std::exception& error) {

@@ -1,15 +1,19 @@
 // What a pipeline keeps of the samples that went through it.
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "runtime/base/error.h"
 #include "tests/runtime/data/pipeline_testing.h"
+#include "tests/support/limited_addresses.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/without_privileges.h"
 
 namespace mox {
 namespace {
@@ -123,6 +127,45 @@ TEST(Memory, ACacheOfSmallElementsTakesWhatTheBudgetSays) {
     EXPECT_THROW(all(), FailedPrecondition);
     EXPECT_LT(resident("VmHWM:"), before + kBudget + (size_t{8} << 20)) << shuffles;
   }
+}
+
+// Elements of 64 MiB, within the budget and beyond what the system gives.
+std::string message_of_large_elements(const std::function<Dataset(const Dataset&)>& with) {
+  return message_without_privileges<OutOfMemory>([&] {
+    const auto nothing = [](const SampleContext&, const Element&, std::span<Array>) {};
+    const Dataset batches = with(numbers(4).map_into({{DType::kInt32, Shape{16 << 20}}}, nothing)).batch(2);
+    limit_addresses(32 << 20);
+    Pipeline pipeline(batches, {.threads = 0, .memory_budget_bytes = size_t{1} << 40});
+    Batch batch;
+    pipeline.next(&batch);
+  });
+}
+
+TEST(Memory, ThatIsRefusedToABatchIsNamed) {
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
+  EXPECT_THAT(message_of_large_elements([](const Dataset& data) { return data; }),
+              testing::ContainsRegex("what the data set .* makes for a batch of 134217728 bytes takes more "
+                                     "memory than there is: an array takes 134217728 bytes of memory, .*; "
+                                     "use a smaller batch_size, .*memory_budget_bytes"));
+  // By a function of the program.
+  const auto large = [](const SampleContext&, const Element& e) -> Element {
+    return {e[0], Array(DType::kFloat32, {1 << 26})};
+  };
+  EXPECT_THAT(message_of_large_elements([&](const Dataset& data) {
+                return data.map({{DType::kInt32, Shape{16 << 20}}, {DType::kFloat32, {1 << 26}}}, large);
+              }),
+              testing::ContainsRegex("makes for a batch of .* takes more memory than there is: .*; use a "
+                                     "smaller batch_size"));
+}
+
+TEST(Memory, ThatIsRefusedToACacheIsNamed) {
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
+  EXPECT_THAT(message_of_large_elements([](const Dataset& data) { return data.cache(); }),
+              testing::ContainsRegex("cache .data/memory_test.cc:[0-9]+.: the cache of 4 elements takes more "
+                                     "memory than there is: .* takes 268435456 bytes of memory, .*; cache "
+                                     "before what makes the elements large"));
 }
 
 }  // namespace

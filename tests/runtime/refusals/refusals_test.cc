@@ -8,30 +8,49 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <new>
+#include <string>
 #include <thread>
 
 #include "runtime/base/error.h"
 #include "runtime/refusals/out_of_memory.h"
 #include "runtime/refusals/team_threads.h"
+#include "runtime/tensor/array.h"
 #include "tests/support/message_of.h"
 #include "tests/support/sanitizers.h"
 
 namespace mox::internal {
 namespace {
 
+// The error of what is made as a table.
+template <typename Type>
+std::string said_of_table(const std::function<void()>& make) {
+  return message_of<Type>([&] {
+    try {
+      make();
+    } catch (...) {
+      rethrow_naming_memory([] { return "a table"; }, "read less of it");
+    }
+  });
+}
+
 TEST(Refusals, OfMemorySayWhatForAndWhatThereIs) {
-  EXPECT_THAT(
-      message_of<OutOfMemory>([] {
-        try {
-          throw std::bad_alloc();
-        } catch (const std::bad_alloc&) {
-          throw_out_of_memory("a table", "read less of it");
-        }
-      }),
-      testing::MatchesRegex("a table takes more memory than there is: the process holds [1-9][0-9]* MiB "
-                            ".[1-9][0-9]* MiB of addresses. of the [1-9][0-9]* MiB that it may have; read "
-                            "less of it"));
+  const std::string held =
+      "the process holds [1-9][0-9]* MiB .[1-9][0-9]* MiB of addresses. of the [1-9][0-9]* MiB that it may "
+      "have; read less of it";
+  EXPECT_THAT(said_of_table<OutOfMemory>([] { throw std::bad_alloc(); }),
+              testing::MatchesRegex("a table takes more memory than there is: " + held));
+  EXPECT_THAT(said_of_table<OutOfMemory>([] { Array(DType::kInt64, {int64_t{1} << 50}); }),
+              testing::MatchesRegex("a table takes more memory than there is: int64.1125899906842624.: an "
+                                    "array takes 9007199254740992 bytes of memory, .*; " +
+                                    held));
+}
+
+TEST(Refusals, ThatAreNamedAndOtherErrorsStayAsTheyAre) {
+  EXPECT_EQ(said_of_table<OutOfMemory>([] { throw OutOfMemory("a chair: make it smaller"); }),
+            "a chair: make it smaller");
+  EXPECT_EQ(said_of_table<DataError>([] { throw DataError("damaged"); }), "damaged");
 }
 
 TEST(Refusals, AreNoneOfATeamThatIsThere) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
 #include <string>
 
 #include "moxing/config/options.h"
@@ -15,9 +14,9 @@ namespace mox::internal {
 Dataset data_of(const RunSpec& spec, ModeKeys mode) {
   try {
     return spec.input_fn(mode);
-  } catch (const std::bad_alloc&) {
-    throw_out_of_memory(
-        fmt::format("what input_fn({}) makes", to_string(mode)),
+  } catch (...) {
+    rethrow_naming_memory(
+        [&] { return fmt::format("what input_fn({}) makes", to_string(mode)); },
         "let it keep less: of files that a data set of mox::data names, samples are read when "
         "they are due, within data_memory_mb");
   }

@@ -10,7 +10,7 @@
 
 namespace mox::internal {
 
-// What input_fn(mode) returns. Throws what it throws; OutOfMemory, naming it, in the place of std::bad_alloc.
+// What input_fn(mode) returns. Throws what it throws; OutOfMemory, naming it, for memory that was refused.
 Dataset data_of(const RunSpec& spec, ModeKeys mode);
 
 // In batches of `size` samples, or as it is where auto_batch says that input_fn(mode) does that itself.

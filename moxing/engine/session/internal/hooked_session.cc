@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "moxing/engine/session/internal/evaluator.h"
 #include "runtime/base/error.h"
@@ -103,11 +102,14 @@ void HookedSession::call_hooks(std::string_view function, FunctionRef<void(Hook&
   size_t number = 0;
   try {
     for (; number < hooks_.size(); ++number) call(*hooks_[number]);
-  } catch (const std::bad_alloc&) {
-    const std::string name = hooks_[number]->name();
-    throw_out_of_memory(fmt::format("what {} of hook {} of {}{} makes", function, number + 1, hooks_.size(),
-                                    name.empty() ? "" : " ('" + name + "')"),
-                        "let it keep less, or leave it out of ModelSpec::hooks and RunSpec::hooks");
+  } catch (...) {
+    rethrow_naming_memory(
+        [&] {
+          const std::string name = hooks_[number]->name();
+          return fmt::format("what {} of hook {} of {}{} makes", function, number + 1, hooks_.size(),
+                             name.empty() ? "" : " ('" + name + "')");
+        },
+        "let it keep less, or leave it out of ModelSpec::hooks and RunSpec::hooks");
   }
 }
 

@@ -66,8 +66,8 @@ class HookedSession : public Session {
 
  private:
   void begin_graph(ModelBuild& build, const ModelSpec& spec);
-  // Calls Hook::`function` of each, in their order. Throws OutOfMemory, naming the hook, in the
-  // place of std::bad_alloc.
+  // Calls Hook::`function` of each, in their order. Throws OutOfMemory, naming the hook, for memory that was
+  // refused to it.
   void call_hooks(std::string_view function, FunctionRef<void(Hook&)> call) const;
   void end_hooks(std::exception_ptr error);
 

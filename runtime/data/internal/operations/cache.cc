@@ -11,6 +11,7 @@
 #include "runtime/data/internal/charge.h"
 #include "runtime/data/internal/evaluated_stream.h"
 #include "runtime/data/internal/node.h"
+#include "runtime/refusals/out_of_memory.h"
 
 namespace mox::data::internal {
 namespace {
@@ -281,7 +282,12 @@ class CacheNode : public UnaryNode {
     if (slots) return slots;
     auto charge = std::make_unique<Charge>(execution.memory_budget, label(), kWhat, kAdvice);
     charge->add(bytes);
-    slots = std::make_shared<Slots>(type, size, std::move(charge));
+    try {
+      slots = std::make_shared<Slots>(type, size, std::move(charge));
+    } catch (...) {
+      mox::internal::rethrow_naming_memory(
+          [&] { return fmt::format("{}: {} of {} elements", label(), kWhat, size); }, kAdvice);
+    }
     return slots;
   }
 

@@ -1,10 +1,14 @@
 // Memory that the system refuses while a run calls what others have written: the error says whose it was.
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "runtime/base/error.h"
 #include "tests/moxing/small_run.h"
+#include "tests/support/limited_addresses.h"
+#include "tests/support/sanitizers.h"
 
 namespace mox {
 namespace {
@@ -63,6 +67,58 @@ TEST_F(RefusedMemory, OfAHookIsNamed) {
              after_run_hook([](Session&, const StepResult&) { throw std::bad_alloc(); })};
   EXPECT_THAT(message(s), AllOf(testing::ContainsRegex("what after_run of hook [0-9]+ of [0-9]+ makes"),
                                 says_how_much_there_is()));
+}
+
+// Under a limit on the address space, which an array reaches: it is no std::bad_alloc.
+class RefusedArrayDeathTest : public RefusedMemory {
+ protected:
+  void SetUp() override {
+    if (kReservesAddressSpace)
+      GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+  }
+
+  // Ends the process, after what the run says.
+  static void run_within(size_t room, const RunSpec& s) {
+    limit_addresses(room);
+    try {
+      run_or_throw(s);
+    } catch (const OutOfMemory& error) {
+      std::fputs(error.what(), stderr);
+      std::exit(0);
+    }
+    std::exit(3);
+  }
+
+  static constexpr int64_t kElements = 32 << 20;  // of 128 MiB
+  static constexpr size_t kRest = size_t{80} << 20;
+};
+
+TEST_F(RefusedArrayDeathTest, OfABatchIsNamedWithItsSize) {
+  auto s = spec();
+  s.input_fn = [](ModeKeys) {
+    return counting_data(10).repeat().map_into({{DType::kFloat32, {kElements}}},
+                                               [](const SampleContext&, const Element&, std::span<Array>) {});
+  };
+  EXPECT_EXIT(run_within(kRest, s), testing::ExitedWithCode(0),
+              "what the data set .* makes for a batch of 268435456 bytes takes more memory than there is: .*"
+              "an array takes 268435456 bytes of memory, .* use a smaller batch_size");
+}
+
+TEST_F(RefusedArrayDeathTest, OfInputFnIsNamed) {
+  auto s = spec();
+  s.input_fn = [](ModeKeys) { return Dataset::from_arrays({Array(DType::kFloat32, {10, kElements})}); };
+  EXPECT_EXIT(run_within(kRest, s), testing::ExitedWithCode(0),
+              "what input_fn.train. makes takes more memory than there is: float32.10, 33554432.: an array "
+              "takes 1342177280 bytes of memory, .*data_memory_mb");
+}
+
+TEST_F(RefusedArrayDeathTest, OfAHookIsNamed) {
+  auto s = spec();
+  s.hooks = {after_run_hook([](Session&, const StepResult&) { Array(DType::kFloat32, {kElements}); })};
+  EXPECT_EXIT(run_within(kRest, s), testing::ExitedWithCode(0),
+              "what after_run of hook [0-9]+ of [0-9]+ makes takes more memory than there is: "
+              "float32.33554432.: an array takes 134217728 bytes");
 }
 
 // What nobody names, the program's own output_fn here.
