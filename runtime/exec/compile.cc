@@ -185,7 +185,8 @@ class StepBuilder {
 
   void convert_constant(const Kernel& kernel, int from, int to) {
     const Array& source = plan_.constants[at(plan_.root(from)).index];
-    auto memory = allocate_aligned(at(to).layout.bytes());
+    auto memory = allocate_aligned(at(to).layout.bytes(),
+                                   fmt::format("the constant '{}' in another layout", at(from).name));
     const auto scratch = allocate_aligned(kernel.scratch_bytes);
     const std::byte* input = source.data();
     std::byte* output = memory.get();

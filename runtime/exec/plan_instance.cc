@@ -60,6 +60,7 @@ struct PlanInstance::Impl {
   const Plan::Impl& compiled() const { return plan->impl(); }
   // What the constructor does, in this order: each needs the memory of those before it.
   void allocate_arena();
+  void allocate_results();
   void bind_variables(const std::function<Array(std::string_view)>& variable);
   void allocate_gradient_block();
   void place_gradients();
@@ -83,9 +84,19 @@ void PlanInstance::Impl::allocate_arena() {
 
 void PlanInstance::Impl::bind_variables(const std::function<Array(std::string_view)>& variable) {
   for (const std::string& name : compiled().variables) variables.push_back(variable(name));
-  for (int value : compiled().results) results.emplace_back(compiled().values[value].type);
   for (const auto& after : compiled().after_step_values)
     after_step_values.emplace_back(variable(after.variable), after.result);
+}
+
+void PlanInstance::Impl::allocate_results() {
+  try {
+    for (int value : compiled().results) results.emplace_back(compiled().values[value].type);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(
+        fmt::format("what a step gives: {}: put less into output_info and log_info, fetch less in hooks, or "
+                    "use a smaller batch_size (eval_batch_size, where no step trains)",
+                    error.what()));
+  }
 }
 
 void PlanInstance::Impl::allocate_gradient_block() {
@@ -97,7 +108,14 @@ void PlanInstance::Impl::allocate_gradient_block() {
     if (compiled().gradients_in_parts) continue;
     elements += (type.shape.elements() + kGradientAlignment - 1) / kGradientAlignment * kGradientAlignment;
   }
-  gradient_block = Array(DType::kFloat32, {elements});
+  try {
+    gradient_block = Array(DType::kFloat32, {elements});
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(
+        fmt::format("the gradients of all trained variables: {}: lower num_devices, as each device has its "
+                    "own, train fewer variables (ModelSpec::var_scopes), or make the model smaller",
+                    error.what()));
+  }
 }
 
 // Those that come whole: where a kernel leaves them, in the arena or in the block.
@@ -174,6 +192,7 @@ PlanInstance::PlanInstance(std::shared_ptr<const Plan> plan, const Team& team,
   impl_->plan = std::move(plan);
   impl_->team = &team;
   impl_->allocate_arena();
+  impl_->allocate_results();
   impl_->bind_variables(variable);
   impl_->allocate_gradient_block();
   impl_->place_gradients();

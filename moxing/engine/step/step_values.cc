@@ -1,12 +1,30 @@
 #include "moxing/engine/step/step_values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
 
+#include "runtime/base/error.h"
+#include "runtime/base/function_ref.h"
 #include "runtime/comm/allgather_values.h"
 
 namespace mox::internal {
+namespace {
+
+Array of_replicas(FunctionRef<Array()> make) {
+  try {
+    return make();
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(
+        fmt::format("what the replicas of a step give, which is copied from each: {}: put less into "
+                    "output_info and log_info, or use a smaller batch_size",
+                    error.what()));
+  }
+}
+
+}  // namespace
 
 StepValues::Kinds StepValues::kinds_of(const CompiledModel& model) {
   std::unordered_set<std::string_view> outputs;
@@ -32,7 +50,7 @@ void StepValues::keep(size_t local, const PlanInstance& instance) {
     if (kinds_->is_number[f]) {
       numbers_[local].push_back(value.item());
     } else {
-      arrays_[local].push_back(value.clone());
+      arrays_[local].push_back(of_replicas([&] { return value.clone(); }));
     }
   }
 }
@@ -88,7 +106,7 @@ void StepValues::combine_outputs(const PlanInstance& instance) {
     extents[0] = 0;
     for (size_t local = 0; local < batches_.size(); ++local)
       extents[0] += arrays_[local][position].shape()[0];
-    Array all(sample.dtype(), Shape(extents));
+    Array all = of_replicas([&] { return Array(sample.dtype(), Shape(extents)); });
     std::byte* to = all.data();
     for (size_t local = 0; local < batches_.size(); ++local) {
       const auto bytes = arrays_[local][position].as_bytes();

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/exec/evaluate.h"
 #include "runtime/exec/plan_instance.h"
+#include "tests/support/message_of.h"
 
 namespace mox {
 namespace {
@@ -193,6 +194,14 @@ TEST_F(PlanTest, AFetchedValueSurvivesItsReaders) {
   EXPECT_EQ(values(instance->fetched(0))[0], 2);
   EXPECT_EQ(values(instance->fetched(1))[0], 4);
   EXPECT_EQ(values(instance->fetched(2))[0], 2);
+}
+
+TEST_F(PlanTest, NamesWhatAStepGivesThatIsTooLarge) {
+  const Tensor x = graph_.input(0, {DType::kFloat32, {int64_t{1} << 48}}, here());
+  const auto plan = compile({.fetches = {twice(x)}, .gradients = {}, .after_step_values = {}});
+  const std::string said = message_of<OutOfMemory>([&] { instantiate(plan); });
+  EXPECT_THAT(said, HasSubstr("what a step gives: float32[281474976710656]: an array takes "));
+  EXPECT_THAT(said, HasSubstr("put less into output_info and log_info"));
 }
 
 TEST_F(PlanTest, ConvertsLayoutsWhereKernelsDisagreeAndOnlyThere) {

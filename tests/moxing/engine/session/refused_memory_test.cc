@@ -91,7 +91,7 @@ class RefusedArrayDeathTest : public RefusedMemory {
   }
 
   static constexpr int64_t kElements = 32 << 20;  // of 128 MiB
-  static constexpr size_t kRest = size_t{80} << 20;
+  static constexpr size_t kArray = size_t{4} * kElements, kRest = size_t{80} << 20;
 };
 
 TEST_F(RefusedArrayDeathTest, OfABatchIsNamedWithItsSize) {
@@ -119,6 +119,18 @@ TEST_F(RefusedArrayDeathTest, OfAHookIsNamed) {
   EXPECT_EXIT(run_within(kRest, s), testing::ExitedWithCode(0),
               "what after_run of hook [0-9]+ of [0-9]+ makes takes more memory than there is: "
               "float32.33554432.: an array takes 134217728 bytes");
+}
+
+// Two replicas: their gradients are added before one is applied.
+TEST_F(RefusedArrayDeathTest, OfTheGradientsIsNamed) {
+  const ScopedConfiguration configured({"--threads=1", "--log_level=error", "--logical_replicas=2"});
+  auto s = spec();
+  s.model_fn = [](const Inputs& in, ModeKeys) -> ModelSpec {
+    return {.loss = reduce_sum(get_variable("w", {kElements}, zeros())) + reduce_sum(in[0]) * 0.0f};
+  };
+  EXPECT_EXIT(run_within(kArray + kRest, s), testing::ExitedWithCode(0),
+              "the gradients of all trained variables: float32.33554432.: an array takes 134217728 bytes of "
+              "memory, .*num_devices");
 }
 
 // What nobody names, the program's own output_fn here.
