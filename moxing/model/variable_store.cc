@@ -9,7 +9,16 @@
 namespace mox {
 
 void VariableStore::restore(std::span<const NamedArray> values) {
-  for (const NamedArray& entry : values) restored_.insert_or_assign(entry.name, entry.value.clone());
+  for (const NamedArray& entry : values) {
+    try {
+      restored_.insert_or_assign(entry.name, entry.value.clone());
+    } catch (const OutOfMemory& error) {
+      throw OutOfMemory(
+          fmt::format("the variable '{}' of a checkpoint does not fit: {}; raise the limit on memory (ulimit "
+                      "-v, the control group's), if there is one, or make the model smaller",
+                      entry.name, error.what()));
+    }
+  }
 }
 
 void VariableStore::require_restored(std::string origin) { required_from_ = std::move(origin); }

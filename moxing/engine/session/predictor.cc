@@ -10,6 +10,7 @@
 #include "moxing/checkpoint/best_checkpoint.h"
 #include "moxing/engine/compile/compiled_model.h"
 #include "runtime/base/error.h"
+#include "runtime/refusals/out_of_memory.h"
 #include "runtime/refusals/team_threads.h"
 
 namespace mox {
@@ -54,13 +55,21 @@ class Predictor::Implementation {
 
   OutputBatch predict(std::span<const Array> components) {
     const Use use(*this, components);
-    OutputBatch answer;
     PlanInstance& instance = *use.instance;
     instance.run({.components = components});
     const CompiledModel& model = *use.entry->model;
-    for (const auto& [name, tensor] : model.spec.output_info)
-      answer.emplace_back(name, instance.fetched(model.fetch_index(name)).clone());
-    return answer;
+    try {
+      OutputBatch answer;
+      for (const auto& [name, tensor] : model.spec.output_info)
+        answer.emplace_back(name, instance.fetched(model.fetch_index(name)).clone());
+      return answer;
+    } catch (...) {
+      internal::rethrow_naming_memory(
+          [&] {
+            return fmt::format("a Predictor's answer to a batch of {} samples", components[0].shape()[0]);
+          },
+          "give it fewer samples at a time, or put less into output_info");
+    }
   }
 
   void prepare(const std::vector<TensorType>& components) {

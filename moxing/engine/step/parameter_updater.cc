@@ -11,16 +11,27 @@
 namespace mox::internal {
 namespace {
 
+constexpr const char* kKeepLess =
+    "raise the limit, if one is named, choose an optimizer that keeps less, or make the model smaller";
+
 Array initial_slot(const std::string& variable, const SlotSpec& spec, const TensorType& type) {
   try {
     Array slot(type);
     std::ranges::fill(slot.values<float>(), spec.initial_value);
     return slot;
   } catch (const OutOfMemory& error) {
-    throw OutOfMemory(fmt::format(
-        "what the optimizer keeps for the variable '{}' as '{}' does not fit: {}; raise the limit, if one "
-        "is named, choose an optimizer that keeps less, or make the model smaller",
-        variable, spec.name, error.what()));
+    throw OutOfMemory(
+        fmt::format("what the optimizer keeps for the variable '{}' as '{}' does not fit: {}; {}", variable,
+                    spec.name, error.what(), kKeepLess));
+  }
+}
+
+Array copy_of_kept(const NamedArray& slot) {
+  try {
+    return slot.value.clone();
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(fmt::format("what the optimizer has kept in a checkpoint as '{}' does not fit: {}; {}",
+                                  slot.name, error.what(), kKeepLess));
   }
 }
 
@@ -35,7 +46,7 @@ ParameterUpdater::ParameterUpdater(std::unique_ptr<Optimizer> optimizer, Variabl
       kept_updates_(kept.updates),
       kept_missed_(kept.missed),
       loss_scale_(std::move(loss_scale)) {
-  for (const NamedArray& slot : kept.slots) kept_slots_.emplace(slot.name, slot.value.clone());
+  for (const NamedArray& slot : kept.slots) kept_slots_.emplace(slot.name, copy_of_kept(slot));
 }
 
 std::vector<size_t> ParameterUpdater::declare(std::span<const std::string> variables) {

@@ -1,5 +1,7 @@
 #include "moxing/engine/step/variable_scheme.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <map>
 #include <utility>
@@ -18,7 +20,7 @@ class LaneCopies {
   Array get(int lane, std::string_view name, const Array& host) {
     auto& copies = of_lanes_[lane];
     auto found = copies.find(name);
-    if (found == copies.end()) found = copies.emplace(name, host.clone()).first;
+    if (found == copies.end()) found = copies.emplace(name, copy_of(name, host)).first;
     return found->second;
   }
   // All of a lane's, or that of one variable on all lanes, take the value of `host(name)`.
@@ -32,6 +34,16 @@ class LaneCopies {
   }
 
  private:
+  static Array copy_of(std::string_view name, const Array& host) {
+    try {
+      return host.clone();
+    } catch (const OutOfMemory& error) {
+      throw OutOfMemory(
+          fmt::format("a device's own copy of the variable '{}' does not fit: {}; lower num_devices, or let "
+                      "each process have one copy for all (variable_update=replicated_host)",
+                      name, error.what()));
+    }
+  }
   static void take(Array& copy, const Array& from) { std::memcpy(copy.data(), from.data(), from.bytes()); }
 
   std::vector<std::map<std::string, Array, std::less<>>> of_lanes_;

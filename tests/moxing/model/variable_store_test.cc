@@ -7,6 +7,9 @@
 #include "runtime/base/error.h"
 #include "runtime/graph/graph.h"
 #include "tests/support/evaluate.h"
+#include "tests/support/limited_addresses.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/without_privileges.h"
 
 namespace mox {
 namespace {
@@ -52,6 +55,18 @@ TEST(VariableStoreTest, RestoredValuesWinOverInitialOnesAndAreCopies) {
   EXPECT_THAT(store.unclaimed(), ElementsAre("other"));
   declare(store, {1}, "other");
   EXPECT_THAT(store.unclaimed(), IsEmpty());
+}
+
+TEST(VariableStoreTest, NamesTheVariableOfACheckpointThatDoesNotFit) {
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
+  EXPECT_THAT(message_without_privileges<OutOfMemory>([] {
+                const std::vector saved = {filled("layer/weights", {1 << 24}, 3)};
+                limit_addresses(32 << 20);
+                VariableStore(1).restore(saved);
+              }),
+              AllOf(HasSubstr("the variable 'layer/weights' of a checkpoint does not fit"),
+                    HasSubstr("67108864 bytes of memory"), HasSubstr("make the model smaller")));
 }
 
 TEST(VariableStoreTest, SaysWhatIsMissing) {

@@ -133,6 +133,18 @@ TEST_F(RefusedArrayDeathTest, OfTheGradientsIsNamed) {
               "memory, .*num_devices");
 }
 
+TEST_F(RefusedArrayDeathTest, OfTheCopyThatACheckpointIsWrittenFromIsNamed) {
+  auto s = spec();
+  s.model_fn = [](const Inputs& in, ModeKeys mode) {
+    ModelSpec model = constant_slope_model(in, mode);
+    model.loss = model.loss + reduce_sum(get_variable("kept", {kElements}, zeros(), {.trainable = false}));
+    return model;
+  };
+  EXPECT_EXIT(run_within(kArray + kRest, s), testing::ExitedWithCode(0),
+              "the copy of the variables .* from which the checkpoint of step 0 is written takes more memory "
+              "than there is: float32.33554432.: an array takes 134217728 bytes of memory");
+}
+
 // What nobody names, the program's own output_fn here.
 TEST_F(RefusedMemory, OfTheRestSaysWhatTheProcessHolds) {
   auto s = spec();

@@ -1,14 +1,11 @@
 // What an optimizer keeps where the system refuses the memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <fstream>
 
 #include "moxing/engine/step/parameter_updater.h"
 #include "moxing/optimizers/optimizer.h"
 #include "runtime/base/error.h"
+#include "tests/support/limited_addresses.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/without_privileges.h"
 
@@ -24,17 +21,30 @@ TEST(SlotMemory, ThatIsRefusedIsNamed) {
                 ParameterUpdater updater(
                     get_optimizer_fn("momentum", {.learning_rate = 0.1})(),
                     [&](std::string_view) { return variable; }, {}, team, LossScale());
-                size_t pages = 0;
-                std::ifstream("/proc/self/statm") >> pages;
-                const rlim_t limit = pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + (32 << 20);
-                const rlimit room = {limit, limit};
-                ::setrlimit(RLIMIT_AS, &room);
+                limit_addresses(32 << 20);
                 const std::vector<std::string> names = {"dense/kernel"};
                 updater.declare(names);
               }),
               testing::AllOf(testing::HasSubstr("for the variable 'dense/kernel' as 'momentum' does not fit"),
                              testing::HasSubstr("67108864 bytes of memory"),
                              testing::HasSubstr("choose an optimizer that keeps less")));
+}
+
+TEST(SlotMemory, OfACheckpointThatIsRefusedIsNamed) {
+  if (kReservesAddressSpace)
+    GTEST_SKIP() << "needs a build without sanitizers, which want more address space than a limit leaves";
+  EXPECT_THAT(
+      message_without_privileges<OutOfMemory>([] {
+        const Team team(1);
+        const Array kept(DType::kFloat32, {1 << 24});
+        limit_addresses(32 << 20);
+        ParameterUpdater updater(
+            get_optimizer_fn("momentum", {.learning_rate = 0.1})(), [&](std::string_view) { return kept; },
+            {.slots = {{"dense/kernel/momentum", kept}}}, team, LossScale());
+      }),
+      testing::AllOf(testing::HasSubstr("kept in a checkpoint as 'dense/kernel/momentum' does not fit"),
+                     testing::HasSubstr("67108864 bytes of memory"),
+                     testing::HasSubstr("choose an optimizer that keeps less")));
 }
 
 }  // namespace

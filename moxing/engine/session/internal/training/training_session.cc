@@ -19,6 +19,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/job/job.h"
+#include "runtime/refusals/out_of_memory.h"
 
 namespace mox::internal {
 
@@ -180,15 +181,31 @@ void TrainingSession::submit_checkpoint() {
   checkpoint.keep_for_good =
       kept_for_good_.keeps(passes(global_step_), saved_step_ < 0 ? 0 : passes(saved_step_));
   checkpoint.state = to_checkpoint_state(state());
-  // Variables that only the EVAL side makes stay, should this part of the run have none.
-  const VariableStore& store = training_.start.store;
-  for (const NamedArray& entry : training_.start.is_continued() ? store.all_and_unclaimed() : store.all())
-    checkpoint.variables.push_back({entry.name, entry.value.clone()});
-  for (const NamedArray& entry : updater.slots())
-    checkpoint.optimizer_slots.push_back({entry.name, entry.value.clone()});
-  training_.stage_two->add_slots(&checkpoint.optimizer_slots);
+  copy_arrays(checkpoint);
   training_.writer->submit(std::move(checkpoint));
   saved_step_ = global_step_;
+}
+
+void TrainingSession::copy_arrays(Checkpoint& checkpoint) const {
+  try {
+    // Variables that only the EVAL side makes stay, should this part of the run have none.
+    const VariableStore& store = training_.start.store;
+    for (const NamedArray& entry : training_.start.is_continued() ? store.all_and_unclaimed() : store.all())
+      checkpoint.variables.push_back({entry.name, entry.value.clone()});
+    for (const NamedArray& entry : training_.scheme->updater().slots())
+      checkpoint.optimizer_slots.push_back({entry.name, entry.value.clone()});
+    training_.stage_two->add_slots(&checkpoint.optimizer_slots);
+  } catch (...) {
+    rethrow_naming_memory(
+        [&] {
+          return fmt::format(
+              "the copy of the variables and of what the optimizer keeps, from which the checkpoint of step "
+              "{} is written",
+              checkpoint.global_step);
+        },
+        "raise the limit on memory (ulimit -v, the control group's), or leave more of it: use a smaller "
+        "batch_size, choose an optimizer that keeps less, or make the model smaller");
+  }
 }
 
 void TrainingSession::end_saving() {

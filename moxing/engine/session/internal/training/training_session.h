@@ -81,6 +81,7 @@ class TrainingSession : public HookedSession, public HookStates, public Evaluati
   void complete_hooks(std::vector<std::shared_ptr<Hook>>& hooks) override;
   void end_saving() override;
   void submit_checkpoint();
+  void copy_arrays(Checkpoint& checkpoint) const;  // what is written while the training goes on
   void require_followed();
   TrainingState state() const;
 
