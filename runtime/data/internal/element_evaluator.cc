@@ -17,6 +17,12 @@ bool fits(const TensorType& expected, const TensorType& given, bool rows_vary) {
 
 }  // namespace
 
+size_t bytes_of(const ElementType& type) {
+  size_t bytes = 0;
+  for (const TensorType& component : type.components) bytes += component.bytes();
+  return bytes;
+}
+
 void ElementEvaluator::write(const Leaf* leaves, std::span<std::byte* const> destinations) const {
   const Element element = make(leaves);
   for (size_t c = 0; c < element.size(); ++c) {

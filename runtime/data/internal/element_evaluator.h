@@ -19,6 +19,8 @@ struct ElementType {
   bool rows_vary = false;  // batches of which the last may have fewer rows than `components` say
 };
 
+size_t bytes_of(const ElementType& type);
+
 class ElementEvaluator {
  public:
   ElementEvaluator(ElementType type, int arity) : type_(std::move(type)), arity_(arity) {}

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 #include "runtime/data/internal/operations/parallel.h"
 #include "runtime/data/internal/sample_error.h"
@@ -9,8 +11,7 @@
 namespace mox::data::internal {
 namespace {
 
-// Independent of the number of threads: a position is (start of the chunk, place in it).
-constexpr size_t kChunk = 64;
+constexpr size_t kMostElements = 64, kChunkBytes = size_t{64} << 20;
 
 }  // namespace
 
@@ -25,13 +26,21 @@ EvaluatedStream::EvaluatedStream(std::unique_ptr<Stream> child,
       label_(std::move(label)),
       execution_(std::move(execution)),
       patience_(patience),
-      is_replaceable_(is_replaceable) {}
+      is_replaceable_(is_replaceable),
+      element_bytes_(bytes_of(evaluator_->type())),
+      chunk_(std::clamp<size_t>(kChunkBytes / std::max<size_t>(element_bytes_, 1), 1, kMostElements)),
+      ahead_(execution_->memory_budget, MemoryBudget::Share::Of::kBatches) {}
 
 void EvaluatedStream::reset(uint64_t epoch) {
   child_->reset(epoch);
+  rejected_ = 0;
+  begin();
+}
+
+void EvaluatedStream::begin() {
+  ahead_.resize(chunk_ * element_bytes_);
   outcomes_.clear();
   used_ = 0;
-  rejected_ = 0;
   start_.clear();
   child_->save(&start_);
 }
@@ -64,20 +73,22 @@ void EvaluatedStream::save(std::vector<uint64_t>* state) const {
   state->insert(state->end(), start_.begin(), start_.end());
 }
 
+// A position is (start of the chunk, place in it), whatever the number of threads. Where it was saved the
+// chunk may have had more elements: of a narrower type, or by an older version.
 void EvaluatedStream::restore(StateReader& state) {
   const uint64_t used = state.take();
   rejected_ = state.take();
   child_->restore(state);
-  outcomes_.clear();
-  used_ = 0;
-  start_.clear();
-  child_->save(&start_);
-  if (used == 0) return;
-  fill();
-  if (used > outcomes_.size())
-    throw DataError(fmt::format("{}: the data cursor is damaged: place {} in a chunk of {}", label_, used,
-                                outcomes_.size()));
-  used_ = used;
+  begin();
+  uint64_t left = used;
+  while (used <= kMostElements && left > outcomes_.size()) {
+    left -= outcomes_.size();
+    if (!fill()) break;
+  }
+  if (left > outcomes_.size())
+    throw DataError(
+        fmt::format("{}: the data cursor is damaged: there is no place {} in a chunk", label_, used));
+  used_ = left;
 }
 
 bool EvaluatedStream::fill() {
@@ -87,11 +98,11 @@ bool EvaluatedStream::fill() {
   start_.clear();
   child_->save(&start_);
   const size_t arity = child_->arity();
-  leaves_.resize(kChunk * arity);
+  leaves_.resize(chunk_ * arity);
   size_t count = 0;
   std::exception_ptr end;
   try {
-    while (count < kChunk && child_->next(&leaves_[count * arity])) ++count;
+    while (count < chunk_ && child_->next(&leaves_[count * arity])) ++count;
   } catch (...) {
     end = std::current_exception();
   }
@@ -103,6 +114,8 @@ bool EvaluatedStream::fill() {
   } else {
     for (size_t i = 0; i < count; ++i) judge_one(i);
   }
+  leaves_.clear();  // of a stream they hold its elements
+  if (outcomes_.empty()) ahead_.resize(0);
   return !outcomes_.empty();
 }
 

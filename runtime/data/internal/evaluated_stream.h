@@ -1,5 +1,8 @@
 // A stream whose leaves carry their data: it evaluates its input in chunks, in parallel, and passes on what a
 // predicate keeps. Under filter and under a cache of something that has no positions.
+//
+// A chunk has up to 64 elements, of large ones as many as 64 MiB hold, and at least one. From the start of a
+// pass to its end it counts in the memory budget.
 #pragma once
 
 #include <exception>
@@ -10,6 +13,7 @@
 
 #include "runtime/data/internal/element_evaluator.h"
 #include "runtime/data/internal/stream.h"
+#include "runtime/data/memory_budget.h"
 
 namespace mox::data::internal {
 
@@ -36,7 +40,8 @@ class EvaluatedStream : public Stream {
     std::exception_ptr error;  // due when the elements before it are used up
   };
 
-  bool fill();  // evaluates the next chunk; false if there is none
+  void begin();  // at the position that the child has
+  bool fill();   // evaluates the next chunk; false if there is none
   void judge(const Leaf* leaves, Outcome* outcome) const;
 
   std::unique_ptr<Stream> child_;
@@ -46,6 +51,8 @@ class EvaluatedStream : public Stream {
   std::shared_ptr<Execution> execution_;
   uint64_t patience_;
   bool is_replaceable_;
+  const size_t element_bytes_, chunk_;  // of the type alone: see restore
+  MemoryBudget::Share ahead_;
   std::vector<Leaf> leaves_;
   std::vector<Outcome> outcomes_;
   size_t used_ = 0;

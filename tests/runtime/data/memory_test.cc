@@ -76,6 +76,26 @@ TEST(Memory, AShuffleGivesBackTheMemoryOfTheSamplesThatItLetsGo) {
   EXPECT_LT(in_use(), before + size_t{100} * kRowBytes) << "a chunk of the filter's, batches, and places";
 }
 
+TEST(Memory, AFilterLooksAheadByFewLargeElements) {
+  auto made = std::make_shared<std::atomic<int>>(0);
+  const auto large = [made](const SampleContext&, const Element& e, std::span<Array> row) {
+    ++*made;
+    row[0].values<int32_t>()[0] = value_of(e);
+  };
+  const Dataset dataset =
+      numbers(7).map_into({{DType::kInt32, Shape{6 << 20}}}, large).filter([](const Element& e) {
+        return value_of(e) != 3;
+      });
+  Pipeline pipeline(dataset.batch(1), {.threads = 0});
+  Batch batch;
+  for (const int32_t expected : {0, 1, 2, 4, 5, 6}) {
+    ASSERT_TRUE(pipeline.next(&batch));
+    EXPECT_EQ(value_of(batch.components), expected);
+    EXPECT_LE(*made, expected + 2) << "64 MiB are two of 24";
+  }
+  EXPECT_FALSE(pipeline.next(&batch));
+}
+
 // Of the process, as it is (VmRSS) or was at its height since clear_refs was written to (VmHWM).
 size_t resident(std::string_view which) {
   std::ifstream file("/proc/self/status");

@@ -179,6 +179,30 @@ TEST(Cursor, ReadsNothingThatCameBefore) {
   EXPECT_EQ(*reads, 20);
 }
 
+// Of a narrower type a filter looks further ahead, and so did older versions.
+TEST(Cursor, OfALongerLookAheadIsThePositionOfItsElement) {
+  const auto filtered = [](int64_t extent) {
+    return numbers(90)
+        .map([extent](const Element& e) -> Element {
+          Array row = Array::uninitialized({DType::kInt32, {extent}});
+          row.values<int32_t>()[0] = value_of(e);
+          return {row};
+        })
+        .filter(not_multiple_of_three)
+        .batch(1);
+  };
+  Pipeline narrow(filtered(1), {.threads = 0});
+  for (int32_t value = 1; value < 80; ++value) {
+    if (value % 3 == 0) continue;
+    Batch batch;
+    ASSERT_TRUE(narrow.next(&batch));
+    ASSERT_EQ(value_of(batch.components), value);
+    Pipeline wide(filtered(1 << 21), {.threads = 0}, narrow.cursor());  // 8 of 8 MiB at a time
+    ASSERT_TRUE(wide.next(&batch));
+    EXPECT_EQ(value_of(batch.components), value % 3 == 1 ? value + 1 : value + 2);
+  }
+}
+
 template <typename Type, typename Function>
 void expect_cursor_refused(Function&& function, const std::string& text) {
   try {
