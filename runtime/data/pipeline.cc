@@ -150,7 +150,9 @@ class Pipeline::Implementation {
       std::rethrow_exception(named(std::current_exception()));
     }
     mark();
-    in_flight_.emplace(execution_->memory_budget, batch_bytes_,
+    // Until a batch is made, what its leaves carry is there, too.
+    const ElementEvaluator::Carried carried = evaluator_->carried();
+    in_flight_.emplace(execution_->memory_budget, batch_bytes_ + (carried.is_given ? 0 : carried.bytes),
                        std::max<int64_t>(options.prefetch_batches, root.requested_prefetch()));
     in_flight_->take_for(threads_);
     if (options.threads == PipelineOptions::kAutomatic) {
@@ -323,7 +325,7 @@ class Pipeline::Implementation {
     log_info(fmt::format(
         "data pipeline: {} of at most {} threads, at most {} batches of {:.1f} MiB in flight ({})",
         tuner.threads(), tuner.most(), in_flight_->with(tuner.threads()),
-        static_cast<double>(in_flight_->bytes()) / (1 << 20), tuner.history()));
+        static_cast<double>(batch_bytes_) / (1 << 20), tuner.history()));
   }
 
   void resume_with_other_threads() {

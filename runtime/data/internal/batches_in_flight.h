@@ -14,7 +14,7 @@ namespace mox::data::internal {
 
 class BatchesInFlight {
  public:
-  // Batches of `bytes` each, of which `ready` may wait for the consumer.
+  // Batches that take `bytes` each, of which `ready` may wait for the consumer.
   BatchesInFlight(std::shared_ptr<MemoryBudget> budget, size_t bytes, int64_t ready)
       : budget_(std::move(budget)), bytes_(bytes), ready_(ready) {}
 
@@ -34,7 +34,6 @@ class BatchesInFlight {
   }
 
   int limit() const { return limit_; }
-  size_t bytes() const { return bytes_; }  // of one batch
 
  private:
   static constexpr int64_t kMost = 1 << 20;

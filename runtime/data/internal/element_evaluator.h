@@ -39,6 +39,13 @@ class ElementEvaluator {
   // The pass that the element's first sample belongs to.
   virtual uint64_t pass_of(const Leaf* leaves) const { return leaves->epoch; }
 
+  // What the leaves of an element hold of memory, and whether `make` gives the same.
+  struct Carried {
+    size_t bytes = 0;
+    bool is_given = false;
+  };
+  virtual Carried carried() const { return {}; }
+
   // Appends the names of the element's samples, "" for one without. Where it is not known how many these are,
   // as of batches that come from a source, that is another number than its rows.
   virtual void append_names(const Leaf* leaves, std::vector<std::string>* names) const = 0;
@@ -65,6 +72,7 @@ class ValueEvaluator : public ElementEvaluator {
  public:
   explicit ValueEvaluator(ElementType type) : ElementEvaluator(std::move(type), 1) {}
   Element make(const Leaf* leaves) const override { return leaves[0].payload->value; }
+  Carried carried() const override { return {bytes_of(type()), true}; }
   void append_names(const Leaf* leaves, std::vector<std::string>* names) const override {
     const auto& known = leaves[0].payload->names;
     if (known.empty())
@@ -81,6 +89,7 @@ class FilteredValueEvaluator : public ElementEvaluator {
   FilteredValueEvaluator(ElementType type, std::shared_ptr<const ElementEvaluator> source)
       : ElementEvaluator(type, 1), held_(std::move(type)), source_(std::move(source)) {}
   Element make(const Leaf* leaves) const override { return of(leaves).make(leaves); }
+  Carried carried() const override { return held_.carried(); }
   void write(const Leaf* leaves, std::span<std::byte* const> destinations) const override {
     of(leaves).write(leaves, destinations);
   }

@@ -96,6 +96,20 @@ TEST(Memory, AFilterLooksAheadByFewLargeElements) {
   EXPECT_FALSE(pipeline.next(&batch));
 }
 
+TEST(Memory, WhatAFilterLooksAheadAndTheSamplesOfABatchCount) {
+  constexpr size_t kRow = 64 << 10;
+  const auto budget = std::make_shared<MemoryBudget>(200 * kRow);
+  const PipelineOptions options{.threads = 2, .prefetch_batches = 4, .memory_budget = budget};
+  {
+    const Pipeline unfiltered(Dataset::from_arrays({Array(DType::kInt32, {20, 16 << 10})}).batch(2), options);
+    EXPECT_EQ(budget->room_for_batches(0), (200 - 6 * 2) * kRow);
+  }
+  Pipeline pipeline(filtered_rows(90).batch(2), options);
+  EXPECT_EQ(budget->room_for_batches(0), (200 - 64 - 6 * 4) * kRow);
+  for (Batch batch; pipeline.next(&batch);) continue;
+  EXPECT_EQ(budget->room_for_batches(0), (200 - 6 * 4) * kRow) << "there is nothing ahead";
+}
+
 // Of the process, as it is (VmRSS) or was at its height since clear_refs was written to (VmHWM).
 size_t resident(std::string_view which) {
   std::ifstream file("/proc/self/status");

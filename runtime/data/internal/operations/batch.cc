@@ -138,6 +138,13 @@ class BatchEvaluator : public ElementEvaluator {
     for (size_t i = 0; i < count; ++i) child_->append_names(leaves + i * stride(), names);
   }
 
+  Carried carried() const override {
+    if (members_) return {};
+    // As a number of any size: a batch may be larger than all data are.
+    const double bytes = static_cast<double>(size_) * static_cast<double>(child_->carried().bytes);
+    return {static_cast<size_t>(std::min(bytes, 1e18)), false};
+  }
+
   uint64_t pass_of(const Leaf* batch) const override {
     if (!members_) return child_->pass_of(batch->payload->members.data());
     std::vector<Leaf> first(stride());

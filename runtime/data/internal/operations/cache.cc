@@ -226,6 +226,13 @@ class RecordingStream : public Stream {
   bool started_ = false;
 };
 
+// Of leaves that carry what the cache has, and counts.
+class RecordedEvaluator : public ValueEvaluator {
+ public:
+  using ValueEvaluator::ValueEvaluator;
+  Carried carried() const override { return {}; }
+};
+
 class CacheNode : public UnaryNode {
  public:
   CacheNode(NodePtr child, SourceLocation where)
@@ -260,7 +267,7 @@ class CacheNode : public UnaryNode {
                                                          label(), context.execution, UINT64_MAX);
       result.stream =
           std::make_unique<RecordingStream>(std::move(evaluated), shared_, key, label(), context.execution);
-      result.evaluator = std::make_shared<ValueEvaluator>(element_type());
+      result.evaluator = std::make_shared<RecordedEvaluator>(element_type());
     }
     return result;
   }

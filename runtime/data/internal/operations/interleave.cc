@@ -109,6 +109,14 @@ class InterleaveEvaluator : public ElementEvaluator {
     of(leaves).append_names(leaves + kOwnLeaves, names);
   }
   Element make(const Leaf* leaves) const override { return of(leaves).make(leaves + kOwnLeaves); }
+  Carried carried() const override {
+    Carried most{0, true};
+    for (const auto& input : inputs_) {
+      const Carried other = input->carried();
+      most = {std::max(most.bytes, other.bytes), most.is_given && other.is_given};
+    }
+    return most;
+  }
   void write(const Leaf* leaves, std::span<std::byte* const> destinations) const override {
     of(leaves).write(leaves + kOwnLeaves, destinations);
   }

@@ -36,6 +36,7 @@ class MapEvaluator : public ElementEvaluator {
         execution_(std::move(execution)) {}
 
   Element make(const Leaf* leaves) const override { return after(steps_, leaves); }
+  Carried carried() const override { return {child_->carried().bytes, false}; }
 
   void write(const Leaf* leaves, std::span<std::byte* const> destinations) const override {
     const Step& last = steps_.back();

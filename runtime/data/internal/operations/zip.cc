@@ -111,6 +111,15 @@ class ZipEvaluator : public ElementEvaluator {
     }
   }
 
+  Carried carried() const override {
+    Carried all{0, true};
+    for (const auto& part : parts_) {
+      const Carried more = part->carried();
+      all = {all.bytes + more.bytes, all.is_given && more.is_given};
+    }
+    return all;
+  }
+
   uint64_t pass_of(const Leaf* leaves) const override { return parts_[0]->pass_of(leaves); }
 
   // Those of the first part that knows any.
