@@ -11,7 +11,7 @@
 #include "runtime/base/random.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/internal/node.h"
-#include "runtime/data/pipeline.h"
+#include "runtime/data/memory_budget.h"
 
 namespace mox {
 namespace {
@@ -53,11 +53,16 @@ std::vector<int64_t> classes_of(const Dataset& dataset, size_t label, SourceLoca
     refuse_split(where, fmt::format("component {} is {}, where one whole number is expected as the class",
                                     label, to_string(signature[label])));
   constexpr int64_t kBatch = 256;
-  Pipeline pipeline(dataset.batch(kBatch), {.threads = 0}, {}, where);
+  const auto execution = std::make_shared<data::internal::Execution>();
+  execution->memory_budget = MemoryBudget::of_process();
+  // A pipeline's caches would keep all data beside those of the run, whose seed and budget are others.
+  data::internal::CompileContext context{.execution = execution, .without_caches = true};
+  data::internal::Compiled batches = dataset.batch(kBatch).node()->compile(context);
+  const std::unique_ptr<data::internal::Stream> stream = batches.take_stream();
+  stream->reset(0);
   std::vector<int64_t> classes;
-  Batch batch;
-  while (pipeline.next(&batch)) {
-    const Array& values = batch.components[label];
+  for (data::internal::Leaf batch; stream->next(&batch);) {
+    const Array values = batches.evaluator->make(&batch)[label];
     const auto append = [&]<class T>(T) {
       for (const T value : values.values<T>()) {
         const double number = value;

@@ -28,6 +28,8 @@ struct CompileContext {
   // Of a zip or an interleave, whose shuffles must not give all the same order: counted from the selection
   // that fixes their order, which is the same wherever that stands.
   uint64_t part = 0;
+  // Caches keep nothing: of a look at the data before any pipeline has them, whose seeds have caches each.
+  bool without_caches = false;
 
   // A number for each stage that draws random numbers or caches, in the order of the chain: operations
   // appended above, and those without randomness, do not change it.

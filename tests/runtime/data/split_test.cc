@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -171,6 +172,44 @@ TEST(Split, ByClassOfACachedShuffle) {
       EXPECT_EQ(std::ranges::count_if(b, [](int32_t v) { return v < 20; }), 4) << seed;
     }
   }
+}
+
+// What it kept would lie beside what the run keeps, with its own seed, as long as the data set is there.
+TEST(Split, ByClassKeepsNothingInACache) {
+  auto made = std::make_shared<std::atomic<int>>(0);
+  const auto with_class = [made](const SampleContext&, const Element& e) -> Element {
+    ++*made;
+    return {e[0], Array::scalar<int32_t>(value_of(e) % 2)};
+  };
+  const TensorType scalar = data_testing::kScalar[0];
+  const Dataset both = numbers(20).map({scalar, scalar}, with_class);
+  for (const Dataset& cached : {both.cache(), both.shuffle(5).cache()}) {
+    *made = 0;
+    const auto [first, second] = cached.repeat(2).split(0.5, 1, size_t{1});
+    EXPECT_EQ(*made, 40);
+    const Numbers a = all_of(first), b = all_of(second);
+    EXPECT_GE(*made, 60) << "none was there";
+    for (const Numbers& part : {a, b}) {
+      EXPECT_EQ(part.size(), 20U);
+      EXPECT_EQ(std::ranges::count_if(part, [](int32_t v) { return v % 2 == 0; }), 10) << "as in pass 0";
+    }
+  }
+}
+
+// Nor does the element that says what a map above a filter gives.
+TEST(Split, ATriedElementKeepsNothingInACache) {
+  auto made = std::make_shared<std::atomic<int>>(0);
+  const auto counted = [made](const SampleContext&, const Element& e) {
+    ++*made;
+    return e;
+  };
+  const Dataset cached = numbers(20).map(data_testing::kScalar, counted).cache();
+  const Dataset mapped =
+      cached.filter([](const Element&) { return true; }).map([](const Element& e) { return e; });
+  EXPECT_EQ(mapped.signature().size(), 1U);
+  const int tried = *made;
+  EXPECT_EQ(all_of(mapped), data_testing::range(0, 20));
+  EXPECT_GE(*made, tried + 20);
 }
 
 TEST(Split, RefusesWhatCannotBeSplit) {

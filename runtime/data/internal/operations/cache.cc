@@ -60,6 +60,7 @@ class CacheIndexed : public Indexed {
 
 class SlotEvaluator : public ElementEvaluator {
  public:
+  // Without `slots` each element is made when it is asked for.
   SlotEvaluator(std::shared_ptr<const ElementEvaluator> child, std::shared_ptr<const Indexed> positions,
                 std::shared_ptr<Slots> slots)
       : ElementEvaluator(child->type(), 1),
@@ -95,7 +96,7 @@ class SlotEvaluator : public ElementEvaluator {
   }
 
   bool view(const Leaf* leaves, size_t stride, size_t count, Element* rows) const override {
-    if (type().rows_vary || count == 0) return false;
+    if (!has_views() || count == 0) return false;
     for (size_t i = 0; i < count; ++i)
       if (leaves[i * stride].index != leaves->index + i || !slots_->ready(leaves[i * stride].index))
         return false;
@@ -103,7 +104,7 @@ class SlotEvaluator : public ElementEvaluator {
     for (const auto& column : slots_->columns()) rows->push_back(column.rows(first, first + count));
     return true;
   }
-  bool has_views() const override { return !type().rows_vary; }
+  bool has_views() const override { return slots_ && !type().rows_vary; }
 
  private:
   std::vector<Leaf> resolved(uint64_t slot) const {
@@ -114,9 +115,10 @@ class SlotEvaluator : public ElementEvaluator {
 
   Element compute(uint64_t slot) const { return child_->make(resolved(slot).data()); }
 
-  // Makes the slot ready; false if another thread is just filling it: computing the element
-  // again beats waiting.
+  // Makes the slot ready; false if there is none, or if another thread is just filling it: computing the
+  // element again beats waiting.
   bool fill(uint64_t slot) const {
+    if (!slots_) return false;
     if (slots_->ready(slot)) return true;
     if (!slots_->claim(slot)) return slots_->ready(slot);
     try {
@@ -156,6 +158,39 @@ struct Shared {
   std::mutex mutex;
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<Slots>> slots;  // by (seed, stage)
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const Recording>> recordings;
+};
+
+// The first pass, computed anew in each.
+class UnrecordedStream : public Stream {
+ public:
+  explicit UnrecordedStream(std::unique_ptr<Stream> child) : Stream(1), child_(std::move(child)) {}
+
+  void reset(uint64_t epoch) override {
+    epoch_ = epoch;
+    position_ = 0;
+    child_->reset(0);
+  }
+
+  bool next(Leaf* out) override {
+    if (!child_->next(out)) return false;
+    *out = {position_++, epoch_, std::move(out->payload)};
+    return true;
+  }
+
+  void save(std::vector<uint64_t>* state) const override {
+    state->push_back(epoch_);
+    state->push_back(position_);
+  }
+
+  void restore(StateReader& state) override {
+    reset(state.take());
+    const uint64_t position = state.take();
+    for (Leaf leaf; position_ < position && next(&leaf);) continue;
+  }
+
+ private:
+  std::unique_ptr<Stream> child_;
+  uint64_t epoch_ = 0, position_ = 0;
 };
 
 class RecordingStream : public Stream {
@@ -260,14 +295,20 @@ class CacheNode : public UnaryNode {
     if (below.indexed) {
       const uint64_t size = below.indexed->size();
       result.evaluator = std::make_shared<SlotEvaluator>(
-          below.evaluator, below.indexed, slots(*context.execution, key, size, below.evaluator->type()));
+          below.evaluator, below.indexed,
+          context.without_caches ? nullptr : slots(*context.execution, key, size, below.evaluator->type()));
       result.indexed = std::make_shared<CacheIndexed>(size);
     } else {
       auto evaluated = std::make_unique<EvaluatedStream>(std::move(below.stream), below.evaluator, nullptr,
                                                          label(), context.execution, UINT64_MAX);
-      result.stream =
-          std::make_unique<RecordingStream>(std::move(evaluated), shared_, key, label(), context.execution);
-      result.evaluator = std::make_shared<RecordedEvaluator>(element_type());
+      if (context.without_caches) {
+        result.stream = std::make_unique<UnrecordedStream>(std::move(evaluated));
+        result.evaluator = std::make_shared<ValueEvaluator>(element_type());
+      } else {
+        result.stream =
+            std::make_unique<RecordingStream>(std::move(evaluated), shared_, key, label(), context.execution);
+        result.evaluator = std::make_shared<RecordedEvaluator>(element_type());
+      }
     }
     return result;
   }

@@ -33,7 +33,7 @@ class FilterNode : public UnaryNode {
 
   // A function above may rely on the predicate, so it is tried on an element that passes.
   Element probe() const override {
-    CompileContext context{.execution = std::make_shared<Execution>(), .stages = 0};
+    CompileContext context{.execution = std::make_shared<Execution>(), .without_caches = true};
     Compiled compiled = compile(context);
     compiled.stream->reset(0);
     Leaf leaf;
