@@ -84,7 +84,7 @@ TEST_F(ImageCacheTest, MemoryIsOfTheBudgetOfTheRunsPipelines) {
   } catch (const FailedPrecondition& error) {
     EXPECT_THAT(error.what(),
                 testing::AllOf(HasSubstr("cache (image_sets/image_cache_test.cc"),
-                               HasSubstr("409600 bytes or more beside 7"), HasSubstr("kept images and rows"),
+                               HasSubstr("409700 bytes or more beside 7"), HasSubstr("kept images and rows"),
                                HasSubstr("raise data_memory_mb")));
   }
 }

@@ -69,7 +69,7 @@ TEST(DataMemory, OfAllPipelinesOfAProcessIsOneBudget) {
     FAIL() << "640 KiB twice are more than 1 MiB";
   } catch (const FailedPrecondition& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("655360 bytes or more beside 655360 bytes that other operations, "
+    EXPECT_NE(text.find("655520 bytes or more beside 655520 bytes that other operations, "
                         "kept images and rows of .npy files hold"),
               std::string::npos)
         << text;

@@ -90,8 +90,8 @@ TEST(Memory, TheBudgetBoundsBatchesInFlightAndCaches) {
   }
   EXPECT_EQ(pipeline.statistics().in_flight_limit, 3);
   expect_throws<FailedPrecondition>(
-      [&] { Pipeline(dataset.cache().batch(8), {.memory_budget_bytes = 63 * 4096}); },
-      {"cache", "262144 bytes", "memory_budget_bytes"});
+      [&] { Pipeline(dataset.cache().batch(8), {.memory_budget_bytes = 64 * 4096}); },
+      {"cache", "262208 bytes", "memory_budget_bytes"});
   expect_throws<FailedPrecondition>(
       [&] { run(generated(100).cache().batch(8), {.memory_budget_bytes = 99 * 4}); },
       {"cache", "memory_budget_bytes"});

@@ -30,6 +30,8 @@ class Slots {
       columns_.push_back(Array::uninitialized(stacked(component, size)));
   }
 
+  static constexpr size_t kStateBytes = sizeof(std::atomic<uint8_t>);  // of each element, beside its own
+
   bool ready(uint64_t slot) const { return state_[slot].load(std::memory_order_acquire) == kReady; }
   // True for one caller, who then fills the slot and calls `publish`, or `abandon`.
   bool claim(uint64_t slot) {
@@ -324,6 +326,7 @@ class CacheNode : public UnaryNode {
         refuse(
             fmt::format("{} elements of {} bytes are more than memory can address", size, component.bytes()));
     }
+    bytes += size * Slots::kStateBytes;
     if (type.rows_vary) bytes += size * sizeof(int64_t);
     std::lock_guard lock(shared_->mutex);
     auto& slots = shared_->slots[key];
