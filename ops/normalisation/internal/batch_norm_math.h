@@ -2,6 +2,9 @@
 // and the choice among their forms.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "ops/normalisation/batch_norm_loops.h"
 
 namespace mox::normalisation {
@@ -91,6 +94,24 @@ struct VectorMath {
   }
 };
 
+// Pixels that are added up in float32. Sums over more of them are of such runs, in float64: the error does
+// not grow with the plane, and the second look at a run finds it in a core's own cache.
+constexpr int64_t kRun = 4096;
+// Channels of a plane of more pixels, at most: of more channels, batch_norm_image.cc has fewer pixels.
+constexpr int64_t kMostChannelsOfRuns = 16;
+
+// The mean and the sum of squared distances from it, of the runs so far. Of a channel.
+struct RunStatistics {
+  double pixels = 0, mean = 0, squares = 0;
+
+  void add(double run_pixels, double run_mean, double run_squares) {
+    const double all = pixels + run_pixels, distance = run_mean - mean;
+    squares += run_squares + distance * distance * (pixels * run_pixels / all);
+    mean += distance * (run_pixels / all);
+    pixels = all;
+  }
+};
+
 // The loops of a form of planes, each with the options of the plane that it is given. `Form` has them as
 // templates: `normalise` of <kHasResidual, kClips>, `reduce` of <Options, whether it stores dz>,
 // `differentiate` of <Options>.
@@ -104,7 +125,58 @@ struct LoopsByOptions {
     });
   }
 
+  static void statistics(const T* x, int64_t pixels, int64_t width, float* mean, float* rest,
+                         float* squares) {
+    if (is_one_run(pixels, width)) return Form::statistics(x, pixels, width, mean, rest, squares);
+    RunStatistics all[kMostChannelsOfRuns];
+    for (int64_t first = 0; first < pixels; first += kRun) {
+      const int64_t count = std::min(kRun, pixels - first);
+      Form::statistics(x + first * width, count, width, mean, rest, squares);
+      for (int64_t c = 0; c < width; ++c)
+        all[c].add(count, static_cast<double>(mean[c]) + rest[c], squares[c]);
+    }
+    for (int64_t c = 0; c < width; ++c) {
+      mean[c] = all[c].mean;
+      rest[c] = all[c].mean - mean[c];
+      squares[c] = all[c].squares;
+    }
+  }
+
   static void reduce(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
+    const int64_t width = plane.width;
+    if (is_one_run(plane.pixels, width)) return reduce_run(plane, sum_dz, sum_dz_x);
+    double sums[kMostChannelsOfRuns] = {}, products[kMostChannelsOfRuns] = {};
+    for (int64_t first = 0; first < plane.pixels; first += kRun) {
+      const auto at_run = [at = first * width](auto* values) { return values ? values + at : nullptr; };
+      GradientPlane<T> run = plane;
+      run.pixels = std::min(kRun, plane.pixels - first);
+      run.x = at_run(plane.x);
+      run.dy = at_run(plane.dy);
+      run.dy_more = at_run(plane.dy_more);
+      run.y = at_run(plane.y);
+      run.dz = at_run(plane.dz);
+      reduce_run(run, sum_dz, sum_dz_x);
+      for (int64_t c = 0; c < width; ++c) {
+        sums[c] += sum_dz[c];
+        products[c] += sum_dz_x[c];
+      }
+    }
+    std::copy_n(sums, width, sum_dz);
+    std::copy_n(products, width, sum_dz_x);
+  }
+
+  static void differentiate(const GradientPlane<T>& plane) {
+    Math::with_options(plane, [&](auto options) { Form::template differentiate<decltype(options)>(plane); });
+  }
+
+  static constexpr Loops<T> kLoops = {statistics, normalise, reduce, differentiate};
+
+ private:
+  static bool is_one_run(int64_t pixels, int64_t width) {
+    return pixels <= kRun || width > kMostChannelsOfRuns;
+  }
+
+  static void reduce_run(const GradientPlane<T>& plane, float* sum_dz, float* sum_dz_x) {
     if (plane.dz)
       return Math::with_options(plane, [&](auto options) {
         Form::template reduce<decltype(options), true>(plane, sum_dz, sum_dz_x);
@@ -113,12 +185,6 @@ struct LoopsByOptions {
       Form::template reduce<decltype(options), false>(plane, sum_dz, sum_dz_x);
     });
   }
-
-  static void differentiate(const GradientPlane<T>& plane) {
-    Math::with_options(plane, [&](auto options) { Form::template differentiate<decltype(options)>(plane); });
-  }
-
-  static constexpr Loops<T> kLoops = {Form::statistics, normalise, reduce, differentiate};
 };
 
 }  // namespace mox::normalisation
