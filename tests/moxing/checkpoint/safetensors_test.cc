@@ -12,11 +12,15 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/resource_limits.h"
 #include "tests/moxing/checkpoint/checkpoint_samples.h"
+#include "tests/support/message_of.h"
+#include "tests/support/temporary_directory.h"
 
 namespace mox {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
@@ -309,6 +313,20 @@ TEST(SafetensorsReaderTest, ReadsAnyPartOfATensorAndFindsDamageAnywhere) {
   write_file_atomically(path, good.substr(0, good.size() - 1));
   EXPECT_THROW(SafetensorsReader{path}, DataError);
   EXPECT_THROW(SafetensorsReader{path + ".none"}, NotFound);
+}
+
+// Each tensor fits into the memory, and all of them do not.
+TEST(Safetensors, OfHolesAreNotRead) {
+  const size_t bytes = available_memory() / 2 + 1;
+  const std::string tensor = "{\"dtype\":\"U8\",\"shape\":[" + std::to_string(bytes) + "],\"data_offsets\":[";
+  const std::string middle = std::to_string(bytes), end = std::to_string(2 * bytes);
+  const std::string header =
+      "{\"a\":" + tensor + "0," + middle + "]},\"b\":" + tensor + middle + "," + end + "]}}";
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("holes.safetensors", file_of(header, ""));
+  std::filesystem::resize_file(path, 8 + header.size() + 2 * bytes);
+  EXPECT_THAT(message_of<DataError>([&] { read_safetensors(path); }),
+              AllOf(HasSubstr("'" + path + "' has tensors of " + end + " bytes"), HasSubstr("not read")));
 }
 
 }  // namespace
