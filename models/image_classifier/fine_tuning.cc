@@ -4,12 +4,15 @@
 #include <models/zoo/zoo.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "models/image_classifier/temporary_flags.h"
 #include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
+#include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
 namespace image_classifier {
@@ -53,10 +56,21 @@ std::string backbone_pattern(const std::string& network) {
 
 // Whether the run in log_dir has not come to the end of the frozen epochs. Rank 0 looks.
 bool has_frozen_steps_to_do(int64_t samples) {
-  const auto latest = mox::load_latest_checkpoint(mox::log_dir_of_run());
+  std::string directory;
+  const auto latest = mox::load_latest_checkpoint(mox::log_dir_of_run(), &directory);
   if (!latest) return true;
   const auto taken = latest->state.find("elements_taken");
-  return taken == latest->state.end() || std::stoll(taken->second) < samples;
+  if (taken == latest->state.end()) return true;
+  const std::string& text = taken->second;
+  int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 0)
+    throw mox::DataError("'" + directory +
+                         "': the state of the checkpoint has no whole number in elements_taken, but '" +
+                         text.substr(0, 100) +
+                         "'; it is damaged or of another program: go on from an older one, "
+                         "or with another log_dir");
+  return count < samples;
 }
 
 }  // namespace
