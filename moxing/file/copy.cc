@@ -127,8 +127,12 @@ void add_tree(const std::shared_ptr<CopyRun>& run, const Url& from, const Url& t
     if (entry.stat.is_directory) continue;
     files.insert(entry.name);
     const auto found = there.find(entry.name);
-    bytes +=
-        entry.stat.length - (found == there.end() ? 0 : std::min(found->second.length, entry.stat.length));
+    const int64_t kept = found == there.end() ? 0 : std::min(found->second.length, entry.stat.length);
+    if (__builtin_add_overflow(bytes, entry.stat.length - kept, &bytes))
+      throw DataError(
+          fmt::format("the files below '{}' are listed with more bytes in all than 2^63: no store "
+                      "has so many, the listing is wrong",
+                      to_string(from)));
   }
   if (!to.remote)
     internal::require_free_disk(to.path, bytes, [&] { return taken_by_parts(to, entries, files); });

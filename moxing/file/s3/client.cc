@@ -10,6 +10,7 @@
 #include "moxing/file/s3/digest.h"
 #include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/internal/call.h"
+#include "moxing/file/s3/object_size.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/s3/uri.h"
 
@@ -34,6 +35,9 @@ ObjectInfo info_of(const HttpResponse& response, const std::string& shown) {
   info.appendable = response.header("x-obs-object-type") == "Appendable";
   info.next_position = number_in(response.header("x-obs-next-append-position"), info.size);
   if (info.size < 0) throw DataError(fmt::format("the store does not say how long '{}' is", shown));
+  if (info.size > kMostObjectBytes)
+    throw DataError(fmt::format("the store says that '{}' has {} bytes; an object has at most {}", shown,
+                                info.size, kMostObjectBytes));
   return info;
 }
 

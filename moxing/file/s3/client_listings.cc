@@ -10,6 +10,12 @@
 #include "runtime/base/error.h"
 
 namespace mox::file::s3 {
+namespace {
+
+// In a row. A store that passes over what was removed gives a few; one that gives ever more never ends.
+constexpr int kMostEmptyPages = 1000;
+
+}  // namespace
 
 // OBS has the first version of the call alone, and names no encoding of keys.
 Client::Call Client::page_call(const ObjectName& prefix, const std::string& delimiter,
@@ -38,12 +44,18 @@ void Client::list(const ObjectName& prefix, const std::string& delimiter,
   std::set<std::string> seen;
   Call call = page_call(prefix, delimiter, nullptr);
   std::optional<HttpAttempt> begun;
-  for (;;) {
+  for (int empty_pages = 0;;) {
     Listing page = read_document(call, send(call, stop, std::exchange(begun, std::nullopt)), parse_listing);
     const std::string& next = page.next_token.empty() ? page.next_marker : page.next_token;
     if (next.empty()) return take_page(page);
     if (!seen.insert(next).second)
       throw DataError(fmt::format("the store's listing of '{}' goes round in a circle", prefix.shown()));
+    empty_pages = page.objects.empty() && page.prefixes.empty() ? empty_pages + 1 : 0;
+    if (empty_pages == kMostEmptyPages)
+      throw DataError(
+          fmt::format("the store's listing of '{}' has {} pages in a row without a name, and says "
+                      "that it goes on: look with another client whether the store is sound",
+                      prefix.shown(), empty_pages));
     // The next page travels while this one is taken.
     call = page_call(prefix, delimiter, &page);
     const auto arrival = std::make_shared<std::promise<HttpAttempt>>();

@@ -9,6 +9,7 @@
 #include <pugixml.hpp>
 
 #include "moxing/file/s3/etag.h"
+#include "moxing/file/s3/object_size.h"
 #include "moxing/file/s3/uri.h"
 #include "runtime/base/error.h"
 
@@ -39,6 +40,14 @@ int64_t number_of(const pugi::xml_node& node, std::string_view name) {
   if (error != std::errc() || end != text.data() + text.size() || number < 0)
     throw DataError(fmt::format("the store's answer has no whole number in <{}>", name));
   return number;
+}
+
+int64_t size_in(const pugi::xml_node& node) {
+  const int64_t size = number_of(node, "Size");
+  if (size > kMostObjectBytes)
+    throw DataError(fmt::format("the store's answer has {} bytes in <Size>; an object has at most {}", size,
+                                kMostObjectBytes));
+  return size;
 }
 
 // Whether a listing goes on behind this page. A page that is taken for the last one hides what comes behind
@@ -157,8 +166,7 @@ Listing parse_listing(std::string_view xml) {
   Listing listing;
   for (const pugi::xml_node& child : parsed.root.children()) {
     if (name_is(child, "Contents")) {
-      ListedObject object{name_in(child, "Key"), number_of(child, "Size"),
-                          parse_etag_text(text_of(child, "ETag")),
+      ListedObject object{name_in(child, "Key"), size_in(child), parse_etag_text(text_of(child, "ETag")),
                           parse_time(text_of(child, "LastModified"))};
       if (object.key.empty()) throw DataError("the store's listing has an object without a key");
       listing.objects.push_back(std::move(object));
@@ -203,7 +211,7 @@ PartListing parse_parts(std::string_view xml) {
     const int64_t number = number_of(child, "PartNumber");
     if (number < 1 || number > 10'000) throw DataError("the store's listing has a part whose number is none");
     listing.parts.push_back(
-        {static_cast<int>(number), number_of(child, "Size"), parse_etag_text(text_of(child, "ETag"))});
+        {static_cast<int>(number), size_in(child), parse_etag_text(text_of(child, "ETag"))});
   }
   if (goes_on(parsed.root)) {
     const int64_t next = number_of(parsed.root, "NextPartNumberMarker");

@@ -34,6 +34,7 @@ class AnsweringServer {
     server_.Get(everything, handler);
     server_.Put(everything, handler);
     server_.Delete(everything, handler);
+    server_.set_tcp_nodelay(true);  // else each of a thousand answers may wait 40 ms
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
     while (!server_.is_running()) std::this_thread::yield();
@@ -126,6 +127,37 @@ TEST(AnswersTest, AListingThatGoesRoundInACircleIsAnError) {
   });
   StoreFixture::use(circle.options());
   EXPECT_THAT(message_of<DataError>([] { list_directory("s3://bucket/d"); }), HasSubstr("round in a circle"));
+}
+
+// Each page says that another one comes, and where.
+TEST(AnswersTest, AListingOfEmptyPagesEnds) {
+  const StoreFixture credentials;
+  std::atomic<int> pages{0};
+  const AnsweringServer endless([&](const httplib::Request&, httplib::Response& response) {
+    response.set_content(
+        fmt::format("<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>{}"
+                    "</NextContinuationToken></ListBucketResult>",
+                    ++pages),
+        "application/xml");
+    if (pages > 2000) response.status = 403;  // for ever, without the check
+  });
+  StoreFixture::use(endless.options());
+  EXPECT_THAT(message_of<DataError>([] { list_directory("s3://bucket/d"); }),
+              AllOf(HasSubstr("'s3://bucket/d"), HasSubstr("1000 pages in a row without a name")));
+}
+
+TEST(AnswersTest, ASizeThatNoObjectHasIsNotBelieved) {
+  const StoreFixture credentials;
+  const AnsweringServer boasting([](const httplib::Request&, httplib::Response& response) {
+    response.set_header("ETag", "\"00000000000000000000000000000000\"");
+    response.set_content_provider(size_t{1} << 50, "application/octet-stream",
+                                  [](size_t, size_t, httplib::DataSink&) { return false; });
+  });
+  s3::Client client(boasting.options());
+  EXPECT_THAT(message_of<DataError>([&] {
+                client.head({"bucket", "large"});
+              }),
+              AllOf(HasSubstr("large'"), HasSubstr("1125899906842624 bytes")));
 }
 
 TEST(AnswersTest, WhatWaitsForAConnectionDoesNotStandStill) {

@@ -40,6 +40,7 @@ TEST(DocumentsTest, Listings) {
         "<Contents><Key>b</Key><Size>1</Size></Contents></ListBucketResult>",
         "<ListBucketResult><CommonPrefixes><Prefix>b/</Prefix></CommonPrefixes>"
         "<CommonPrefixes><Prefix>b/</Prefix></CommonPrefixes></ListBucketResult>",
+        "<ListBucketResult><Contents><Key>b</Key><Size>70368744177665</Size></Contents></ListBucketResult>",
         "<ListBucketResult><KeyCount>2</KeyCount><Contents><Key>b</Key><Size>1</Size></Contents>"
         "</ListBucketResult>"})
     EXPECT_THROW(parse_listing(text), DataError) << text;
