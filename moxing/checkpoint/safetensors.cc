@@ -12,7 +12,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/function_ref.h"
 #include "runtime/base/input_file.h"
-#include "runtime/base/resource_limits.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox {
 namespace {
@@ -64,22 +64,12 @@ internal::SafetensorsHeader read_header(uint64_t file_bytes, ReadAt read_at, con
   return internal::parse_header(text, file_bytes - *data_begin, path);
 }
 
-// Of all tensors, before the first one gets memory: each may fit by itself, and holes cost nothing.
-void require_room(uint64_t bytes, const std::string& path) {
-  constexpr uint64_t kAlwaysRead = 64 << 20;
-  if (bytes <= kAlwaysRead) return;
-  if (const size_t most = available_memory(); bytes > most)
-    throw DataError(
-        fmt::format("'{}' has tensors of {} bytes, more than the {} bytes of memory that this process "
-                    "may have: they are not read",
-                    path, bytes, most));
-}
-
 SafetensorsFile read_from(uint64_t file_bytes, ReadAt read_at, const std::string& path) {
   uint64_t data_begin = 0;
   internal::SafetensorsHeader header = read_header(file_bytes, read_at, path, &data_begin);
 
-  require_room(file_bytes - data_begin, path);
+  // Before the first one gets memory: each may fit by itself, and holes cost their writer nothing.
+  require_memory(file_bytes - data_begin, path);
   SafetensorsFile file;
   file.tensors.reserve(header.entries.size());
   for (const TensorEntry& entry : header.entries)

@@ -9,6 +9,7 @@
 #include "moxing/hooks/internal/metrics_log.h"
 #include "moxing/hooks/metric_names.h"
 #include "moxing/job/distributed.h"
+#include "moxing/json/append_member.h"
 #include "runtime/base/conflict.h"
 #include "runtime/base/error.h"
 #include "runtime/base/seconds.h"
@@ -21,11 +22,6 @@ using internal::kLearningRateField;
 using internal::kSamplesField;
 using internal::kSpeedField;
 using internal::kStepField;
-
-// Behind the others, whose names are different: operator[] would look at each of them.
-void add(const std::string& name, double value, nlohmann::ordered_json& line) {
-  line.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(name, value);
-}
 
 class MetricsFileHook : public TrainingHook {
  public:
@@ -50,7 +46,7 @@ class MetricsFileHook : public TrainingHook {
     line[kStepField] = session.global_step();
     line[kSpeedField] = samples_ / seconds;
     line[kLearningRateField] = learning_rate_;
-    for (const std::string& name : session.log_names()) add(name, result.number(name), line);
+    for (const std::string& name : session.log_names()) append_member(line, name, result.number(name));
     write(line);
     mark_ = now;
     samples_ = 0;
@@ -63,7 +59,7 @@ class MetricsFileHook : public TrainingHook {
     line[kStepField] = session.global_step();
     line[kEvaluationField] = true;
     line[kSamplesField] = session.evaluated_samples();
-    for (const auto& [name, value] : metrics) add(name, value, line);
+    for (const auto& [name, value] : metrics) append_member(line, name, value);
     write(line);
   }
 

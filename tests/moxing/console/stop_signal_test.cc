@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "tests/moxing/small_run.h"
 
@@ -187,22 +188,26 @@ TEST_F(StopSignalTest, EndsTheWaitingForDataAndSaves) {
     s.log_dir = log_dir_ + threads;
     s.input_fn = [&](ModeKeys) {
       return counting_data(100000)
-          .filter([&](const Element&) {
-            const int look = ++looks;
-            if (look > 4 && !passes) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            if (look == 300 && !passes) raise(SIGTERM);
-            return look <= 4 || passes;
+          .filter([&](const Element& element) {
+            if (passes || element[0].values<float>()[0] < 4) return true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (++looks == 300) raise(SIGTERM);
+            return false;
           })
           .batch(1);
     };
     s.auto_batch = false;
     s.max_number_of_steps = 8;
+    std::vector<double> taken;
+    s.hooks = {
+        after_run_hook([&](Session&, const StepResult& step) { taken.push_back(step.number("mean")); })};
     const RunResult result = run_or_throw(s);
     EXPECT_TRUE(result.interrupted);
     EXPECT_EQ(result.global_step, 4);
     EXPECT_EQ(load_checkpoint(*s.log_dir).global_step, 4);
     passes = true;
     EXPECT_EQ(run_or_throw(s).global_step, 8);
+    EXPECT_EQ(taken, (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7}));
   }
 }
 

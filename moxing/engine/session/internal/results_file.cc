@@ -11,6 +11,7 @@
 
 #include "moxing/file/file.h"
 #include "moxing/hooks/metric_names.h"
+#include "moxing/json/append_member.h"
 #include "moxing/json/parse_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -22,11 +23,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Behind the others, whose names are different: operator[] would look at each of them.
-void add_member(const std::string& name, OrderedJson value, OrderedJson& object) {
-  object.get_ref<OrderedJson::object_t&>().emplace_back(name, std::move(value));
-}
-
 // Of rows of one name, as lists of labels have them, each is kept: "crane", "crane (2)".
 OrderedJson json_of(const metrics::Table& table) {
   OrderedJson rows = OrderedJson::object();
@@ -36,7 +32,7 @@ OrderedJson json_of(const metrics::Table& table) {
     std::string title = name;
     for (int& number = numbers_so_far.try_emplace(name, 1).first->second; !titles.insert(title).second;)
       title = fmt::format("{} ({})", name, ++number);
-    add_member(title, numbers, rows);
+    append_member(rows, title, numbers);
   }
   return {{"columns", table.columns}, {"rows", std::move(rows)}};
 }
@@ -48,7 +44,7 @@ OrderedJson json_of(const PassResults& results) {
                        {"seconds", results.seconds}};
   if (results.mode == ModeKeys::EVAL) {
     OrderedJson& metrics = entry["metrics"] = OrderedJson::object();
-    for (const auto& [name, value] : results.evaluation.numbers) add_member(name, value, metrics);
+    for (const auto& [name, value] : results.evaluation.numbers) append_member(metrics, name, value);
     if (!results.evaluation.tables.empty()) entry["tables"] = OrderedJson::object();
     for (const auto& [name, table] : results.evaluation.tables) entry["tables"][name] = json_of(table);
   } else if (!results.predictions.empty()) {
@@ -91,7 +87,7 @@ std::string line_of(const PassResults& results) {
   if (results.mode == ModeKeys::EVAL) {
     line[kEvaluationField] = true;
     line[kSamplesField] = results.samples;
-    for (const auto& [name, value] : results.evaluation.numbers) add_member(name, value, line);
+    for (const auto& [name, value] : results.evaluation.numbers) append_member(line, name, value);
   } else {
     line["prediction"] = true;
     line[kSamplesField] = results.samples;
