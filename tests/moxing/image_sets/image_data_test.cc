@@ -163,6 +163,11 @@ TEST(MultilabelFolder, ReadsSeveralLabels) {
     return std::vector<float>(values.begin(), values.end());
   };
   EXPECT_THAT(labels(), ElementsAre(1, 1, 0, 0));
+  // Numbered as their names are sorted, in whatever order they come.
+  directory.write("set/labels/1.jpg.txt", "tree\nsky\n");
+  directory.write("set/labels/2.jpg.txt", "cow\ntree\n");
+  EXPECT_THAT(labels(), ElementsAre(0, 1, 1, 1, 0, 1));
+  directory.write("set/labels/2.jpg.txt", "\n");
   directory.write("set/labels.txt", "0: sea\n1: sky\n2: tree\n");
   EXPECT_THAT(labels(), ElementsAre(0, 1, 1, 0, 0, 0));
 
