@@ -12,6 +12,7 @@
 #include "moxing/formats/internal/npy_values.h"
 #include "moxing/formats/internal/zip.h"
 #include "runtime/base/error.h"
+#include "runtime/base/opened_file.h"
 
 namespace mox::data {
 namespace {
@@ -76,6 +77,14 @@ Array read_array(ByteStream& content, const std::string& name) {
 
 NpyHeader read_header(ByteStream& content, const std::string& name) { return NpyBegin(content, name).header; }
 
+// Of the array, once it is read.
+size_t size_of_array(ByteStream& content, const std::string& name) {
+  const uint64_t file_bytes = content.left();
+  const NpyHeader header = read_header(content, name);
+  internal::bytes_of_values(header, file_bytes, name);
+  return header.type.bytes();
+}
+
 // What `parse` makes of the arrays of an archive, or of those of `names`, if given.
 template <typename T>
 std::map<std::string, T> members_of(const ByteSource& archive, const std::string& name,
@@ -100,6 +109,17 @@ std::map<std::string, T> members_of(const ByteSource& archive, const std::string
       throw NotFound(fmt::format("'{}' has no array '{}'; it has {}", name, (*names)[i],
                                  there.empty() ? "none" : there));
   return members;
+}
+
+// All of an archive, or `names`. Each of them may fit into memory where they do not together.
+std::map<std::string, Array> arrays_of(const ByteSource& archive, const std::string& name,
+                                       const std::vector<std::string>* names) {
+  size_t bytes = 0;
+  for (const auto& [key, size] : members_of(archive, name, names, size_of_array)) {
+    bytes += size;
+    require_memory(bytes, name);
+  }
+  return members_of(archive, name, names, read_array);
 }
 
 // Of the arrays of a data set.
@@ -133,7 +153,7 @@ Array parse_npy(std::span<const std::byte> content, const std::string& name) {
 }
 
 std::map<std::string, Array> parse_npz(std::span<const std::byte> content, const std::string& name) {
-  return members_of(MemorySource(content), name, nullptr, read_array);
+  return arrays_of(MemorySource(content), name, nullptr);
 }
 
 Array read_npy(const std::string& path) {
@@ -143,11 +163,11 @@ Array read_npy(const std::string& path) {
 }
 
 std::map<std::string, Array> read_npz(const std::string& path) {
-  return members_of(FileSource(path), path, nullptr, read_array);
+  return arrays_of(FileSource(path), path, nullptr);
 }
 
 std::map<std::string, Array> read_npz(const std::string& path, const std::vector<std::string>& names) {
-  return members_of(FileSource(path), path, &names, read_array);
+  return arrays_of(FileSource(path), path, &names);
 }
 
 std::map<std::string, NpyHeader> read_npz_headers(const std::string& path,

@@ -11,6 +11,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
+#include "runtime/base/resource_limits.h"
 #include "runtime/data/pipeline.h"
 #include "tests/moxing/formats/zip_sample.h"
 #include "tests/support/sanitizers.h"
@@ -217,6 +218,48 @@ TEST(Npz, HeadersAreReadWithoutTheValues) {
   const std::string path = directory.write("x.npz", zip_of({{"a.npy", content, true, 0, packed}}));
   EXPECT_EQ(read_npz_headers(path, {"a"}).at("a").stored, "u2");
   EXPECT_THROW(read_npz(path), DataError);
+}
+
+// An archive (zip64) at `path` with the stored arrays "a" and "b" of so many bytes each, which are holes.
+void write_holes(const std::string& path, uint64_t bytes) {
+  const auto number = [](uint64_t value, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
+    return text;
+  };
+  constexpr uint64_t kWide = 0xffffffff;
+  const std::string array = npy(header("|u1", fmt::format("({},)", bytes)), "");
+  const uint64_t size = array.size() + bytes;
+  std::ofstream file(path);
+  std::string directory;
+  uint64_t at = 0;
+  for (const std::string name : {"a.npy", "b.npy"}) {
+    const std::string head = "PK\3\4" + number(0, 22) + number(name.size(), 2) + number(0, 2) + name;
+    file.seekp(static_cast<std::streamoff>(at));
+    file << head << array;
+    directory += "PK\1\2" + number(0, 16) + number(kWide, 4) + number(kWide, 4) + number(name.size(), 2) +
+                 number(28, 2) + number(0, 10) + number(kWide, 4) + name;
+    directory += number(1, 2) + number(24, 2) + number(size, 8) + number(size, 8) + number(at, 8);
+    at += head.size() + size;
+  }
+  file.seekp(static_cast<std::streamoff>(at));
+  file << directory << "PK\6\6" << number(0, 28) << number(2, 8) << number(0, 8) << number(at, 8);
+  file << "PK\6\7" << number(0, 4) << number(at + directory.size(), 8) << number(1, 4);
+  file << "PK\5\6" << number(0, 6) << number(2, 2) << number(0, 4) << number(kWide, 4) << number(0, 2);
+}
+
+// Each of the arrays fits into the memory, and both do not.
+TEST(Npz, OfHolesIsNotRead) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.file("holes.npz");
+  const uint64_t half = available_memory() / 2 + 1;
+  write_holes(path, half);
+  EXPECT_THAT(message_of<IoError>([&] { read_npz(path); }),
+              HasSubstr(fmt::format("'{}' has {} bytes", path, 2 * half)));
+  EXPECT_THROW(read_npz(path, {"b", "a"}), IoError);
+  constexpr int64_t kFits = 1 << 20;
+  write_holes(path, kFits);
+  EXPECT_EQ(read_npz_headers(path, {"b"}).at("b").type.shape, Shape({kFits}));
 }
 
 TEST(Npy, LargeFilesOfAnotherOrderAreReadInPieces) {
