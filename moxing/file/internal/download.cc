@@ -121,6 +121,8 @@ void begin_ranged(const std::shared_ptr<CopyRun>& run, const CopyItem& item, int
     shorter.source->length = info->size;
     return download_in_one(*run, shorter);
   }
+  // What was listed has room on the disk. What has grown since must have it before its ranges take memory.
+  if (info->size > item.source->length) require_free_disk(item.to.path, info->size - item.source->length);
   const auto part_size = parts_behind_etag(*run->client, object_name(item.from), *info, run->options.stop);
   const auto job = std::make_shared<RangedDownload>(run, item, *info, part_size);
   job->file.begin(fmt::format("{} {} {} {}", to_string(item.from), info->etag, info->size, job->range),
