@@ -12,6 +12,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "moxing/file/internal/parts/part_journal.h"
 #include "moxing/file/s3/digest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/file.h"
@@ -84,18 +85,7 @@ void PartFile::begin(const std::string& source, int64_t size) {
   const bool continues =
       journal.starts_with(title) && ::fstat(file_.get(), &status) == 0 && status.st_size == size;
   if (continues) {
-    // "INDEX MD5\n"; a line that a crash has cut off counts for nothing.
-    for (size_t at = title.size(); at < journal.size();) {
-      const size_t end = journal.find('\n', at);
-      if (end == std::string::npos) break;
-      const std::string_view line = std::string_view(journal).substr(at, end - at);
-      at = end + 1;
-      int64_t index = -1;
-      const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), index);
-      if (error != std::errc() || rest == line.data() + line.size() || *rest != ' ') continue;
-      std::string digest = s3::from_hex(line.substr((rest - line.data()) + 1));
-      if (digest.size() == 16) recorded_[index] = std::move(digest);
-    }
+    recorded_ = parse_part_journal(std::string_view(journal).substr(title.size()));
   } else {
     empty();
     if (const int error = ::posix_fallocate(file_.get(), 0, size);
@@ -124,7 +114,7 @@ void PartFile::write(std::string_view content, int64_t offset) {
 
 void PartFile::record(int64_t index, const std::string& md5) {
   const std::lock_guard lock(mutex_);
-  write_fully(journal_.get(), fmt::format("{} {}\n", index, s3::hex(md5)), journal_path_);
+  write_fully(journal_.get(), part_journal_line(index, md5), journal_path_);
 }
 
 std::string PartFile::read(int64_t offset, int64_t length) const {

@@ -3,43 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <utility>
 
 #include "moxing/file/s3/digest.h"
 #include "moxing/file/s3/etag.h"
 #include "moxing/file/s3/internal/call.h"
-#include "moxing/file/s3/object_size.h"
 #include "moxing/file/s3/store_error.h"
 #include "moxing/file/s3/uri.h"
 
 namespace mox::file::s3 {
 namespace {
-
-int64_t number_in(const std::string& text, int64_t otherwise) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty() && number >= 0 ? number
-                                                                                                  : otherwise;
-}
-
-ObjectInfo info_of(const HttpResponse& response, const std::string& shown) {
-  ObjectInfo info;
-  info.size = number_in(response.header("content-length"), -1);
-  info.etag = parse_etag_text(response.header("etag"));
-  info.mtime = parse_time(response.header("last-modified"));
-  info.part_size = number_in(response.header("x-amz-meta-mox-part-size"), 0);
-  info.encrypted = is_encrypted(response);
-  info.checksum = checksum_in(response);
-  info.appendable = response.header("x-obs-object-type") == "Appendable";
-  info.next_position = number_in(response.header("x-obs-next-append-position"), info.size);
-  if (info.size < 0) throw DataError(fmt::format("the store does not say how long '{}' is", shown));
-  if (info.size > kMostObjectBytes)
-    throw DataError(fmt::format("the store says that '{}' has {} bytes; an object has at most {}", shown,
-                                info.size, kMostObjectBytes));
-  return info;
-}
 
 // A key that XML 1.0 cannot hold.
 bool fits_xml(const std::string& key) {
@@ -72,10 +46,6 @@ std::string etag_of_parts(const std::vector<std::string>& md5s) {
   return fmt::format("{}-{}", hex(md5(all)), md5s.size());
 }
 
-bool ObjectInfo::tells_content() const { return (is_md5(etag) && !encrypted) || checksum; }
-
-bool is_md5(const std::string& etag) { return etag.size() == 32 && from_hex(etag).size() == 16; }
-
 Client::Client(const StoreOptions& options)
     : options_(options),
       http_({.connections = options.connections,
@@ -90,8 +60,8 @@ Client::~Client() = default;
 
 std::optional<ObjectInfo> Client::head(const ObjectName& object, std::stop_token stop) {
   try {
-    return info_of(send({.operation = "HeadObject", .method = "HEAD", .object = object}, stop),
-                   object.shown());
+    return object_info_in(send({.operation = "HeadObject", .method = "HEAD", .object = object}, stop),
+                          object.shown());
   } catch (const NotFound&) {
     return std::nullopt;
   }
@@ -101,7 +71,7 @@ std::optional<ObjectInfo> Client::head_with_checksum(const ObjectName& object, s
   Call call{.operation = "HeadObject", .method = "HEAD", .object = object};
   if (!is_obs(object.scheme)) call.headers = {{kChecksumMode, "ENABLED"}};
   try {
-    return info_of(send(call, stop), object.shown());
+    return object_info_in(send(call, stop), object.shown());
   } catch (const NotFound&) {
     return std::nullopt;
   }
@@ -121,7 +91,7 @@ int64_t Client::size_of_part(const ObjectName& object, int number, std::stop_tok
   try {
     const HttpResponse response = send(call, stop);
     if (response.status != 206) return 0;  // the whole object
-    return number_in(response.header("content-length"), 0);
+    return count_in_header(response.header("content-length")).value_or(0);
   } catch (const StoreError& error) {
     if (is_away(error)) throw;  // another time it may say it
     return 0;
@@ -151,7 +121,7 @@ std::string Client::get(const ObjectName& object, int64_t most_bytes, ObjectInfo
     HttpResponse response = send(whole_object(object, most_bytes), stop, std::exchange(begun, std::nullopt));
     if (response.header("content-length").empty())
       response.headers["content-length"] = std::to_string(response.body.size());
-    const ObjectInfo found = info_of(response, object.shown());
+    const ObjectInfo found = object_info_in(response, object.shown());
     if (info) *info = found;
     const std::string broken = broken_promise(found, response.body);
     if (broken.empty()) return std::move(response.body);

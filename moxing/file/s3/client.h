@@ -18,10 +18,10 @@
 #include <string_view>
 #include <vector>
 
-#include "moxing/file/s3/checksum.h"
 #include "moxing/file/s3/credentials.h"
 #include "moxing/file/s3/documents.h"
 #include "moxing/file/s3/http.h"
+#include "moxing/file/s3/object_info.h"
 #include "moxing/file/s3/store_options.h"
 
 namespace mox::file::s3 {
@@ -30,19 +30,6 @@ struct ObjectName {
   std::string bucket, key;
   std::string scheme = "s3";
   std::string shown() const { return scheme + "://" + bucket + "/" + key; }
-};
-
-struct ObjectInfo {
-  int64_t size = 0;
-  std::string etag;  // as etag.h says
-  std::chrono::system_clock::time_point mtime{};
-  int64_t part_size = 0;    // of an upload in parts by this client; 0: unknown
-  bool encrypted = false;   // by a key service or the owner's key: the ETag is no MD5 then
-  Checksum checksum = {};   // where it was asked for
-  bool appendable = false;  // made by OBS's append
-  int64_t next_position = 0;
-  // Whether the ETag or the checksum says what the bytes are, without more being known.
-  bool tells_content() const;
 };
 
 struct Part {
@@ -182,9 +169,6 @@ class Client {
 
 // Of an object of parts: the MD5 of the MD5s of the parts, "-", their number.
 std::string etag_of_parts(const std::vector<std::string>& md5s);
-
-// Whether an ETag is 32 hexadecimal digits: an MD5 of the content, if nothing else is known against it.
-bool is_md5(const std::string& etag);
 
 // What IMDSv2 says.
 TemporaryCredentials ask_instance_metadata();

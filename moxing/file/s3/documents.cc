@@ -9,7 +9,7 @@
 #include <pugixml.hpp>
 
 #include "moxing/file/s3/etag.h"
-#include "moxing/file/s3/object_size.h"
+#include "moxing/file/s3/object_info.h"
 #include "moxing/file/s3/uri.h"
 #include "runtime/base/error.h"
 

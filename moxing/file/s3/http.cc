@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -14,6 +15,7 @@
 
 #include "moxing/file/s3/internal/transfer.h"
 #include "moxing/file/s3/store_error.h"
+#include "runtime/base/nearest_name.h"
 
 namespace mox::file::s3 {
 
@@ -22,6 +24,18 @@ using internal::Transfer;
 std::string HttpResponse::header(const std::string& name) const {
   const auto found = headers.find(name);
   return found == headers.end() ? "" : found->second;
+}
+
+void HttpResponse::take_header_line(std::string_view line) {
+  constexpr size_t kMostHeaders = 1024;
+  if (line.starts_with("HTTP/")) headers.clear();
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos || headers.size() >= kMostHeaders) return;
+  const auto is_blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  std::string_view value = line.substr(colon + 1);
+  while (!value.empty() && is_blank(value.front())) value.remove_prefix(1);
+  while (!value.empty() && is_blank(value.back())) value.remove_suffix(1);
+  headers[mox::internal::lower_case(line.substr(0, colon))] = value;
 }
 
 // Owns the multi handle, which only its thread touches. A transfer belongs to the caller that waits for it.

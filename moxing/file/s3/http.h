@@ -43,6 +43,9 @@ struct HttpResponse {
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
   std::string header(const std::string& name) const;  // "" if it is not there
+  // One line of what comes before a body, as it has come. A status begins another answer: those before it
+  // were interim ones. What is no field is passed over, and so are fields beyond a thousand.
+  void take_header_line(std::string_view line);
 };
 
 // No whole answer has come: the connection was refused, reset or ended too early, or nothing moved

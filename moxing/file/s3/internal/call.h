@@ -32,13 +32,6 @@ inline std::string shown_begin(std::string_view text) {
   return printable(text.substr(0, end));
 }
 
-// By a key of its owner's (aws:kms, aws:kms:dsse, or one that came with the request): then the ETag is not
-// the content's MD5.
-inline bool is_encrypted(const HttpResponse& response) {
-  return response.header("x-amz-server-side-encryption").starts_with("aws:kms") ||
-         !response.header("x-amz-server-side-encryption-customer-algorithm").empty();
-}
-
 // What `parse` makes of the document that a call was answered with. DataError that says which one.
 template <typename Call, typename Parse>
 auto read_document(const Call& call, const HttpResponse& response, Parse&& parse) {

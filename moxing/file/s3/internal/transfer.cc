@@ -3,16 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <utility>
 
-#include "runtime/base/nearest_name.h"
-
 namespace mox::file::s3::internal {
 namespace {
-
-constexpr size_t kLongestHeaders = 256 << 10;
 
 constexpr int64_t kLowestRate = 1024;  // bytes a second
 
@@ -45,18 +40,9 @@ size_t take_header(char* bytes, size_t, size_t size, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   arrived(transfer, size);
   const std::string_view line(bytes, size);
-  HttpResponse& response = transfer.response;
   if (line == "\r\n" || line == "\n") transfer.has_all_headers = true;
-  if (line.starts_with("HTTP/"))
-    response.headers.clear(),
-        transfer.has_all_headers = false;  // what follows an interim answer is another one
-  const size_t colon = line.find(':');
-  if (colon == std::string_view::npos || response.headers.size() * 64 > kLongestHeaders) return size;
-  std::string name = mox::internal::lower_case(line.substr(0, colon));
-  std::string_view value = line.substr(colon + 1);
-  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front()))) value.remove_prefix(1);
-  while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
-  response.headers[std::move(name)] = value;
+  if (line.starts_with("HTTP/")) transfer.has_all_headers = false;
+  transfer.response.take_header_line(line);
   return size;
 }
 
