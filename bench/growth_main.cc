@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <array>
 #include <chrono>
@@ -16,14 +15,13 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "bench/files/large_files.h"
 #include "bench/json_line.h"
 #include "bench/output_to_error.h"
 #include "moxing/engine/compile/compiled_model.h"
-#include "runtime/base/file.h"
 #include "runtime/base/seconds.h"
 #include "runtime/base/team.h"
 
@@ -104,30 +102,60 @@ Row log_info(int64_t size, mox::ModeKeys mode) {
                   mode);
 }
 
-// Ten steps, each of which logs all values and writes them to metrics.jsonl.
-Row steps(int64_t size) {
-  const std::filesystem::path log_dir =
+// Runs in one directory, each of which goes on where the one before ended, and writes each step's values to
+// metrics.jsonl.
+class Runs {
+ public:
+  explicit Runs(int64_t values) : values_(values) {
+    const char* arguments[] = {"bench_growth", "--log_level=error", "--threads=1"};
+    mox::init(std::size(arguments), arguments);
+  }
+  ~Runs() { std::filesystem::remove_all(log_dir_); }
+  Runs(const Runs&) = delete;
+  Runs& operator=(const Runs&) = delete;
+
+  void train(int64_t until_step) const {
+    const bench::OutputToError keep_clean;
+    mox::run_or_throw(
+        {.input_fn =
+             [](mox::ModeKeys) {
+               return mox::Dataset::from_arrays({mox::Array(mox::DType::kFloat32, {4, 4})}).repeat();
+             },
+         .model_fn = [this](const mox::Inputs& in, mox::ModeKeys) { return model_with_values(in, values_); },
+         .optimizer_fn = mox::get_optimizer_fn("sgd", {.learning_rate = 0.1}),
+         .batch_size = 4,
+         .log_dir = log_dir_,
+         .max_number_of_steps = until_step,
+         .log_every_n_steps = 0,
+         .save_summary_steps = 1,
+         .save_model_secs = 0});
+  }
+  double mebibytes_of_metrics() const {
+    return static_cast<double>(std::filesystem::file_size(log_dir_ / "metrics.jsonl")) / (1 << 20);
+  }
+
+ private:
+  int64_t values_;
+  std::filesystem::path log_dir_ =
       std::filesystem::temp_directory_path() / fmt::format("bench_growth_{}", ::getpid());
-  const char* arguments[] = {"bench_growth", "--log_level=error", "--threads=1"};
-  mox::init(std::size(arguments), arguments);
-  const bench::OutputToError keep_clean;
+};
+
+// Ten steps, each of which logs all values.
+Row steps(int64_t size) {
+  const Runs runs(size);
   const Watch watch;
-  mox::run_or_throw(
-      {.input_fn =
-           [](mox::ModeKeys) {
-             return mox::Dataset::from_arrays({mox::Array(mox::DType::kFloat32, {4, 4})}).repeat();
-           },
-       .model_fn = [size](const mox::Inputs& in, mox::ModeKeys) { return model_with_values(in, size); },
-       .optimizer_fn = mox::get_optimizer_fn("sgd", {.learning_rate = 0.1}),
-       .batch_size = 4,
-       .log_dir = log_dir,
-       .max_number_of_steps = 10,
-       .log_every_n_steps = 0,
-       .save_summary_steps = 1,
-       .save_model_secs = 0});
-  const Row row = watch.row(10);
-  std::filesystem::remove_all(log_dir);
-  return row;
+  runs.train(10);
+  return watch.row(10);
+}
+
+// One step of a run that goes on after so many.
+Row restart(int64_t size) {
+  const Runs runs(10);
+  runs.train(size);
+  const double mebibytes = runs.mebibytes_of_metrics();
+  const Watch watch;
+  runs.train(size + 1);
+  return watch.row(mebibytes);
 }
 
 mox::Array numbers(int64_t count) { return mox::Array(mox::DType::kFloat32, {count}); }
@@ -161,114 +189,42 @@ Row shuffle(int64_t size) {
 }
 
 // A file of about so many mebibytes that `write` fills, read; what is made of it is dropped with the process.
-Row read(const std::function<void(std::FILE*)>& write,
+Row read(void (*write)(std::FILE*, int64_t mebibytes), int64_t mebibytes,
          const std::function<void(const std::string&)>& read_it) {
   const std::string path =
       (std::filesystem::temp_directory_path() / fmt::format("bench_growth_{}", ::getpid())).string();
   std::FILE* file = std::fopen(path.c_str(), "wb");
   if (!file) return {};
-  write(file);
+  write(file, mebibytes);
   std::fclose(file);
-  const double mebibytes = static_cast<double>(std::filesystem::file_size(path)) / (1 << 20);
+  const double size = static_cast<double>(std::filesystem::file_size(path)) / (1 << 20);
   const Watch watch;
   read_it(path);
-  const Row row = watch.row(mebibytes);
+  const Row row = watch.row(size);
   std::filesystem::remove(path);
   return row;
 }
 
 Row npy(int64_t mebibytes) {
-  return read(
-      [&](std::FILE* file) {
-        const std::string header =
-            mox::data::make_npy_header({mox::DType::kFloat32, {mebibytes * 256, 1024}});
-        std::fwrite(header.data(), 1, header.size(), file);
-        const std::vector<char> piece(1 << 20, 1);
-        for (int64_t i = 0; i < mebibytes; ++i) std::fwrite(piece.data(), 1, piece.size(), file);
-      },
-      [mebibytes](const std::string& path) {
-        mox::Pipeline pipeline(mox::data::npy({path}).shuffle(mebibytes * 256).batch(32), {.threads = 1});
-        mox::Batch batch;
-        pipeline.next(&batch);
-      });
+  return read(bench::write_npy, mebibytes, [mebibytes](const std::string& path) {
+    mox::Pipeline pipeline(mox::data::npy({path}).shuffle(mebibytes * 256).batch(32), {.threads = 1});
+    mox::Batch batch;
+    pipeline.next(&batch);
+  });
 }
 
-// An archive of one array, which is written as it stands or deflated, piece by piece.
 Row npz(int64_t mebibytes, bool deflates) {
-  const auto write = [&](std::FILE* file) {
-    const std::string name = "x.npy";
-    const std::string header = mox::data::make_npy_header({mox::DType::kFloat32, {mebibytes * 256, 1024}});
-    std::string piece(1 << 20, '\0');
-    for (size_t i = 0; i < piece.size(); ++i) piece[i] = static_cast<char>((i * i) >> 7 & 0x1f);
-    uint32_t checksum = 0;
-    uint64_t packed = 0;
-    z_stream stream{};
-    deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-    std::vector<char> out(2 << 20);
-    const auto add = [&](const std::string& bytes, bool is_last) {
-      checksum = mox::crc32(std::as_bytes(std::span(bytes)), checksum);
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-      stream.avail_in = static_cast<uInt>(bytes.size());
-      stream.next_out = reinterpret_cast<Bytef*>(out.data());
-      stream.avail_out = static_cast<uInt>(out.size());
-      if (deflates) deflate(&stream, is_last ? Z_FINISH : Z_SYNC_FLUSH);
-      const size_t count = deflates ? out.size() - stream.avail_out : bytes.size();
-      packed += std::fwrite(deflates ? out.data() : bytes.data(), 1, count, file);
-    };
-    const auto number = [](std::string& to, uint64_t value, int bytes) {
-      for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
-    };
-    const uint64_t size = header.size() + (static_cast<uint64_t>(mebibytes) << 20);
-    const auto member = [&](std::string magic) {  // what the member's head and the directory say of it
-      number(magic, 20, 2), number(magic, 0, 2), number(magic, deflates ? 8 : 0, 2), number(magic, 0, 4);
-      number(magic, checksum, 4), number(magic, packed, 4), number(magic, size, 4);
-      number(magic, name.size(), 2), number(magic, 0, 2);
-      return magic;
-    };
-    std::string head = member("PK\3\4") + name;
-    std::fwrite(head.data(), 1, head.size(), file);
-    add(header, false);
-    for (int64_t i = 0; i < mebibytes; ++i) add(piece, i + 1 == mebibytes);
-    deflateEnd(&stream);
-    std::string directory = "PK\1\2";
-    number(directory, 20, 2);
-    directory = member(directory);
-    number(directory, 0, 14);
-    directory += name;
-    std::string end = "PK\5\6";
-    number(end, 0, 4), number(end, 1, 2), number(end, 1, 2), number(end, directory.size(), 4);
-    number(end, head.size() + packed, 4), number(end, 0, 2);
-    directory += end;
-    std::fwrite(directory.data(), 1, directory.size(), file);
-  };
-  return read(write, [](const std::string& path) { mox::data::npz(path, {"x"}); });
+  return read(deflates ? bench::write_deflated_npz : bench::write_stored_npz, mebibytes,
+              [](const std::string& path) { mox::data::npz(path, {"x"}); });
 }
 
 Row csv(int64_t mebibytes) {
-  return read(
-      [&](std::FILE* file) {
-        std::string piece;
-        for (int i = 0; piece.size() < (1 << 20); ++i)
-          piece += fmt::format("{},{:.5f},{:.4f},-{:.6f},{}\n", i % 977, i * 0.37, i * 1.7, i * 1e-4, i % 10);
-        for (int64_t i = 0; i < mebibytes; ++i) std::fwrite(piece.data(), 1, piece.size(), file);
-      },
-      [](const std::string& path) { mox::data::csv(path, {}, 4); });
+  return read(bench::write_csv, mebibytes, [](const std::string& path) { mox::data::csv(path, {}, 4); });
 }
 
-// Columns of a table as people have them: numbers, words, dates, and notes in quotes.
 Row table(int64_t mebibytes) {
-  return read(
-      [&](std::FILE* file) {
-        std::fputs("id,age,income,city,joined,note\n", file);
-        const std::array<const char*, 4> cities = {"Oslo", "Lima", "\"Paris, France\"", "Nairobi"};
-        std::string piece;
-        for (int i = 0; piece.size() < (1 << 20); ++i)
-          piece += fmt::format("{},{},{:.2f},{},2024-{:02}-{:02},{}\n", i, 18 + i % 70, i * 1.37,
-                               cities[i % 4], 1 + i % 12, 1 + i % 28,
-                               i % 5 == 0 ? "\"as he said: \"\"no\"\"\nand left\"" : "none");
-        for (int64_t i = 0; i < mebibytes; ++i) std::fwrite(piece.data(), 1, piece.size(), file);
-      },
-      [](const std::string& path) { mox::data::read_csv_table(path); });
+  return read(bench::write_table, mebibytes,
+              [](const std::string& path) { mox::data::read_csv_table(path); });
 }
 
 const std::vector<Table> kTables = {
@@ -308,6 +264,12 @@ const std::vector<Table> kTables = {
      "steps",
      {1000, 3000, 10000, 30000},
      steps},
+    {"restart",
+     "a run with ten values that goes on, up to the end of one step",
+     "steps before",
+     "MiB of metrics",
+     {10000, 30000, 100000, 300000},
+     restart},
     {"chain",
      "operations of a data set, up to the first batch",
      "operations",
