@@ -19,22 +19,22 @@ class CutListing {
   CutListing(const std::string& directory, int entries) {
     struct stat status {};
     ::stat(directory.c_str(), &status);
-    left_ = entries;
-    inode_ = status.st_ino;
+    entries_left = entries;
+    inode = status.st_ino;
   }
-  ~CutListing() { inode_ = 0; }
+  ~CutListing() { inode = 0; }
   CutListing(const CutListing&) = delete;
   CutListing& operator=(const CutListing&) = delete;
 
   static bool ends(DIR* directory) {
-    if (inode_ == 0) return false;
+    if (inode == 0) return false;
     struct stat status {};
-    return ::fstat(::dirfd(directory), &status) == 0 && status.st_ino == inode_ && left_-- <= 0;
+    return ::fstat(::dirfd(directory), &status) == 0 && status.st_ino == inode && entries_left-- <= 0;
   }
 
  private:
-  static inline std::atomic<ino_t> inode_ = 0;
-  static inline std::atomic<int> left_ = 0;
+  static inline std::atomic<ino_t> inode = 0;
+  static inline std::atomic<int> entries_left = 0;
 };
 
 }  // namespace mox

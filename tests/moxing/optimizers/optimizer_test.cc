@@ -96,7 +96,7 @@ TEST(Optimizer, ANegativeRateOfTheScheduleIsReportedWhenItComes) {
 TEST(Optimizer, AGroupBehindOneThatTakesAllOfItsVariablesIsRefused) {
   const std::vector<TrainableVariable> variables = {
       {"head/kernel", {4, 2}}, {"head/bias", {2}}, {"body/kernel", {4, 4}}};
-  const auto group = [](std::string name) {
+  const auto group = [](const std::string& name) {
     return ParameterGroup{.name = name, .matches = [=](std::string_view variable, const Shape&) {
                             return variable.find(name) != std::string_view::npos;
                           }};

@@ -181,7 +181,7 @@ TEST(Split, ByClassKeepsNothingInACache) {
     ++*made;
     return {e[0], Array::scalar<int32_t>(value_of(e) % 2)};
   };
-  const TensorType scalar = data_testing::kScalar[0];
+  const TensorType& scalar = data_testing::kScalar[0];
   const Dataset both = numbers(20).map({scalar, scalar}, with_class);
   for (const Dataset& cached : {both.cache(), both.shuffle(5).cache()}) {
     *made = 0;

@@ -133,7 +133,7 @@ TEST_F(RunDataTest, InputFnMayBatchByItself) {
 
 // A window over passes without end: as many elements as one pass has are not those of one.
 TEST_F(RunDataTest, APassOfMixedPassesIsRefused) {
-  const Dataset mixed = counting_data(10).repeat().shuffle(10);
+  Dataset mixed = counting_data(10).repeat().shuffle(10);
   auto s = spec();
   s.inter_mode = ModeKeys::EVAL;
   s.input_fn = [](ModeKeys mode) {

@@ -188,7 +188,7 @@ TEST_F(WarmStart, FrozenVariablesAndTheirAveragesStay) {
 
 // As where the checkpoint was forgotten: a network of random values that is never trained.
 TEST_F(WarmStart, WhatIsFrozenAndNotRestoredIsSaid) {
-  const auto said = [](RunSpec s) {
+  const auto said = [](const RunSpec& s) {
     const ScopedConfiguration configuration({"--threads=1", "--log_level=warning"});
     testing::internal::CaptureStderr();
     run_or_throw(s);
