@@ -36,7 +36,7 @@ TEST(SlotMemory, OfACheckpointThatIsRefusedIsNamed) {
   EXPECT_THAT(
       message_without_privileges<OutOfMemory>([] {
         const Team team(1);
-        const Array kept(DType::kFloat32, {1 << 24});
+        Array kept(DType::kFloat32, {1 << 24});
         limit_addresses(32 << 20);
         ParameterUpdater updater(
             get_optimizer_fn("momentum", {.learning_rate = 0.1})(), [&](std::string_view) { return kept; },
