@@ -26,16 +26,18 @@ std::string HttpResponse::header(const std::string& name) const {
   return found == headers.end() ? "" : found->second;
 }
 
-void HttpResponse::take_header_line(std::string_view line) {
-  constexpr size_t kMostHeaders = 1024;
+bool HttpResponse::take_header_line(std::string_view line) {
   if (line.starts_with("HTTP/")) headers.clear();
   const size_t colon = line.find(':');
-  if (colon == std::string_view::npos || headers.size() >= kMostHeaders) return;
+  if (colon == std::string_view::npos) return true;
+  const std::string name = mox::internal::lower_case(line.substr(0, colon));
+  if (headers.size() >= kMostHeaderFields && !headers.contains(name)) return false;
   const auto is_blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   std::string_view value = line.substr(colon + 1);
   while (!value.empty() && is_blank(value.front())) value.remove_prefix(1);
   while (!value.empty() && is_blank(value.back())) value.remove_suffix(1);
-  headers[mox::internal::lower_case(line.substr(0, colon))] = value;
+  headers[name] = value;
+  return true;
 }
 
 // Owns the multi handle, which only its thread touches. A transfer belongs to the caller that waits for it.

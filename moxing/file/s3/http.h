@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -38,14 +39,17 @@ struct HttpRequest {
   int64_t most_bytes = 64 << 20;  // a longer answer is an error
 };
 
+inline constexpr size_t kMostHeaderFields = 1024;
+
 struct HttpResponse {
   int status = 0;
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
   std::string header(const std::string& name) const;  // "" if it is not there
   // One line of what comes before a body, as it has come. A status begins another answer: those before it
-  // were interim ones. What is no field is passed over, and so are fields beyond a thousand.
-  void take_header_line(std::string_view line);
+  // were interim ones. What is no field is passed over. False where it is one more name than
+  // kMostHeaderFields, and is not taken: what an answer says there would have been read by nobody.
+  [[nodiscard]] bool take_header_line(std::string_view line);
 };
 
 // No whole answer has come: the connection was refused, reset or ended too early, or nothing moved

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   s3::HttpResponse response;
   while (!left.empty()) {
     const size_t line = std::min(left.find('\n'), left.size() - 1) + 1;
-    response.take_header_line(left.substr(0, line));
+    if (!response.take_header_line(left.substr(0, line))) break;  // as a transfer ends there
     left.remove_prefix(line);
   }
   try {

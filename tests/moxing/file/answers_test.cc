@@ -95,6 +95,26 @@ TEST(AnswersTest, APageOfAnotherServerIsNamedWithWhatWasAskedFor) {
                     HasSubstr("status 200"), HasSubstr("request id REQ7")));
 }
 
+// The ETag or a checksum might be among those that are not kept, and would be compared with nothing.
+TEST(AnswersTest, AnAnswerOfTooManyHeaderFieldsIsAnError) {
+  const StoreFixture credentials;
+  std::atomic<int> asked{0};
+  std::atomic<size_t> fields{s3::kMostHeaderFields + 1};
+  const AnsweringServer talker([&](const httplib::Request&, httplib::Response& response) {
+    ++asked;
+    for (size_t i = 0; i < fields; ++i) response.set_header(fmt::format("x-field-{}", i), "1");
+    response.set_header("ETag", "\"900150983cd24fb0d6963f7d28e17f72\"");
+    response.set_header("Last-Modified", "Mon, 02 Jan 2023 03:04:05 GMT");
+    response.set_content("abc", "text/plain");
+  });
+  StoreFixture::use(talker.options());
+  EXPECT_THAT(message_of<IoError>([] { stat("s3://bucket/a"); }),
+              AllOf(HasSubstr("'s3://bucket/a'"), HasSubstr("more than 1024 header fields")));
+  EXPECT_EQ(asked, 1);  // it would be no other the next time
+  fields = 1000;
+  EXPECT_EQ(stat("s3://bucket/a").length, 3);
+}
+
 TEST(AnswersTest, AListingOfUploadsThatGoesRoundInACircleIsAnError) {
   const StoreFixture credentials;
   std::atomic<int> pages{0};

@@ -42,8 +42,8 @@ size_t take_header(char* bytes, size_t, size_t size, void* context) {
   const std::string_view line(bytes, size);
   if (line == "\r\n" || line == "\n") transfer.has_all_headers = true;
   if (line.starts_with("HTTP/")) transfer.has_all_headers = false;
-  transfer.response.take_header_line(line);
-  return size;
+  transfer.has_too_many_fields = !transfer.response.take_header_line(line);
+  return transfer.has_too_many_fields ? 0 : size;
 }
 
 size_t give_body(char* bytes, size_t, size_t room, void* context) {
@@ -130,6 +130,8 @@ void Transfer::conclude(CURLcode how) {
   if (result == CURLE_OK) return;
   if (too_long)
     failure = fmt::format("the answer is longer than the {} bytes that were expected", request.most_bytes);
+  else if (has_too_many_fields)
+    failure = fmt::format("the answer has more than {} header fields", kMostHeaderFields);
   else if (is_too_slow)
     failure = fmt::format("less than {} bytes a second have come for too long", kLowestRate);
   else if (how == CURLE_OPERATION_TIMEDOUT && !detail[0])
@@ -177,7 +179,7 @@ void Transfer::end() {
 }
 
 bool Transfer::worth_repeating() const {
-  if (too_long || speaks_no_tls() || has_bad_proxy()) return false;
+  if (too_long || has_too_many_fields || speaks_no_tls() || has_bad_proxy()) return false;
   switch (result) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:

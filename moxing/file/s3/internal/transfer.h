@@ -37,6 +37,7 @@ struct Transfer {
   curl_slist* headers = nullptr;
   size_t sent = 0;  // bytes of the body
   bool too_long = false;
+  bool has_too_many_fields = false;
   bool has_all_headers = false;
   bool is_too_slow = false;
   std::chrono::steady_clock::time_point last_progress;
