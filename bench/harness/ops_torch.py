@@ -1,6 +1,6 @@
 """The PyTorch side of bench/ops: one op on random inputs. See harness/peer.py for how they talk. Argument: threads.
 
-A request names a case of bench/ops_main.cc, a metric of it (forward, input_gradient, filter_gradient, backprop, backward) and the
+A request names a case of bench/ops_main.cc, a metric of it (forward, gradient, input_gradient, filter_gradient) and the
 seconds to spend; the answer is the least time of a run in milliseconds, or null where PyTorch has no such op.
 """
 

@@ -180,9 +180,8 @@ void define_data_flags() {
   mox::define_flag("data.label_offset", 0, "Subtracted from the labels of tfrecord, npz and csv data.");
   mox::define_flag(
       "data.on_bad_sample", "error",
-      "An image that cannot be read: error ends the run; skip takes the next one in its place in "
-      "a training and leaves it out of an evaluation, up to "
-      "data.max_bad_samples.");
+      "An image that cannot be read: error ends the run; skip takes the next one in its place in a training "
+      "and leaves it out of an evaluation, up to data.max_bad_samples.");
   mox::define_flag("data.max_bad_samples", 100, "With skip: more bad images than these end the run.");
   mox::define_flag("data.max_bad_share", 0.5,
                    "With skip: bad images of more than this share of a class end the run. 1: of any.");

@@ -10,9 +10,7 @@
 #include <vector>
 
 #include "models/image_classifier/temporary_flags.h"
-#include "moxing/file/file.h"
 #include "moxing/file/jobs/local_places.h"
-#include "runtime/base/error.h"
 #include "runtime/base/file.h"
 
 namespace image_classifier {

@@ -126,11 +126,10 @@ class KeepBestHook : public internal::LateStartHook {
     }
     // After a crash the run comes by that state again; with other options, or other data, it does not.
     if (kept.global_step > global_step)
-      log_warning(
-          fmt::format("'{}' holds the best state of global step {}, and this run goes on from step {}: that "
-                      "state counts until "
-                      "one is better. Delete it if the run is to go on otherwise than it did",
-                      directory_, kept.global_step, global_step));
+      log_warning(fmt::format(
+          "'{}' holds the best state of global step {}, and this run goes on from step {}: that state counts "
+          "until one is better. Delete it if the run is to go on otherwise than it did",
+          directory_, kept.global_step, global_step));
     return nlohmann::json({{"value", mark.value}, {"step", kept.global_step}}).dump();
   }
 

@@ -160,11 +160,10 @@ class LabelNamesHook : public Hook {
 
   void require_same(const TrainedLabelNames& before) const {
     if (before.names == names_) return;
-    throw DataError(
-        fmt::format("'{}' says that the run was trained with {} classes, the data has {} now; the first "
-                    "difference is {}. Give it the classes of before, or begin anew "
-                    "in another log_dir",
-                    before.place, before.names.size(), names_.size(), first_difference(before.names)));
+    throw DataError(fmt::format(
+        "'{}' says that the run was trained with {} classes, the data has {} now; the first difference is {}. "
+        "Give it the classes of before, or begin anew in another log_dir",
+        before.place, before.names.size(), names_.size(), first_difference(before.names)));
   }
 
   std::string first_difference(const std::vector<std::string>& before) const {

@@ -119,36 +119,29 @@ namespace mox {
 
 std::string configuration_reference() {
   using internal::cell;
-  std::string text =
-      "# Configuration\n\n"
-      "<!-- Generated from the declarations in moxing/config/internal/options_*.cc. To write it anew:\n"
-      "     MOX_WRITE_DOCS=1 build/bin/test_moxing_config --gtest_filter='ConfigurationReference.*' -->\n\n"
-      "Every option is a key of the YAML file that `--config` names, a flag of the command line "
-      "(`--name=value` or\n"
-      "`--name value`; a bool also `--name` and `--no-name`), and some are fields of the run spec. A dot in "
-      "a name is one\n"
-      "level of nesting in YAML. Of several values the command line counts first, then the YAML file, then "
-      "the program,\n"
-      "then the default; of a flag that is given twice the last counts. `set_flag` overrides them all. A "
-      "program's own\n"
-      "flags (`mox::define_flag`) follow the same rules and show up in `--help`; of those that are secret "
-      "(`mox::define_secret_flag`)\n"
-      "and of who asks in an address (`user:password@`, `?token=...`) nothing is shown or written\n"
-      "([security.md](security.md)). A flag cannot "
-      "have the\n"
-      "name of an option, but for `freeze` and `predictions`: in a program with a flag of that name the "
-      "option is\n"
-      "`moxing.freeze` or `moxing.predictions`, which is said at the start.\n\n"
-      "In a text `~` at the beginning is the home directory and `${NAME}` an environment variable (`$${` is "
-      "the text\n"
-      "`${`); a variable that is not set is an error. `<<: *NAME` brings in the keys of the section that "
-      "`&NAME` marks, and\n"
-      "a top-level section whose name begins with `x-` is there for that alone. A file may be UTF-8 or "
-      "UTF-16.\n"
-      "A text that begins with `!` is written in quotes: without them it is a tag, and an error.\n\n"
-      "An unknown key, a wrong type, a value out of range, a key that is given twice and a malformed file "
-      "end the program\n"
-      "with status 2 and a message that names the file and the line.\n";
+  std::string text = R"(# Configuration
+
+<!-- Generated from the declarations in moxing/config/internal/options_*.cc. To write it anew:
+     MOX_WRITE_DOCS=1 build/bin/test_moxing_config --gtest_filter='ConfigurationReference.*' -->
+
+Every option is a key of the YAML file that `--config` names, a flag of the command line (`--name=value` or
+`--name value`; a bool also `--name` and `--no-name`), and some are fields of the run spec. A dot in a name
+is one level of nesting in YAML. Of several values the command line counts first, then the YAML file, then
+the program, then the default; of a flag that is given twice the last counts. `set_flag` overrides them all.
+A program's own flags (`mox::define_flag`) follow the same rules and show up in `--help`; of those that are
+secret (`mox::define_secret_flag`) and of who asks in an address (`user:password@`, `?token=...`) nothing is
+shown or written ([security.md](security.md)). A flag cannot have the name of an option, but for `freeze`
+and `predictions`: in a program with a flag of that name the option is `moxing.freeze` or
+`moxing.predictions`, which is said at the start.
+
+In a text `~` at the beginning is the home directory and `${NAME}` an environment variable (`$${` is the
+text `${`); a variable that is not set is an error. `<<: *NAME` brings in the keys of the section that
+`&NAME` marks, and a top-level section whose name begins with `x-` is there for that alone. A file may be
+UTF-8 or UTF-16. A text that begins with `!` is written in quotes: without them it is a tag, and an error.
+
+An unknown key, a wrong type, a value out of range, a key that is given twice and a malformed file end the
+program with status 2 and a message that names the file and the line.
+)";
   for (const std::string& group : internal::groups_of(built_in_options())) {
     text += fmt::format("\n## {}\n\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n", group);
     for (const Option& option : built_in_options()) {

@@ -32,8 +32,7 @@ void require_region(const std::string& region) {
           c == '_' || c == '.'))
       throw ConfigError(
           "the region of the object store (S3_REGION, AWS_REGION, file.region) has a character in it that is "
-          "no "
-          "letter, digit, '-', '_' or '.' (a space or a line break?)");
+          "no letter, digit, '-', '_' or '.' (a space or a line break?)");
 }
 
 // With a scheme, without a slash at the end.

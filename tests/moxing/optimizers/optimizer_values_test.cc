@@ -96,6 +96,12 @@ TEST(OptimizerValues, AgreeWithAnIndependentImplementation) {
   EXPECT_EQ(seen, std::set<std::string>(names.begin(), names.end())) << "every optimizer has a fixture";
 }
 
+TEST(OptimizerValues, EachHasARowInTheDocumentation) {
+  const std::string page = read_file(MOX_SOURCE_DIR "/docs/optimizers.md");
+  for (const std::string& name : optimizer_names())
+    EXPECT_NE(page.find("\n| `" + name + "` |"), std::string::npos) << name;
+}
+
 // The slots' meaning is part of the checkpoint's format: the order and the names stay.
 TEST(OptimizerValues, SlotsKeepTheirNames) {
   const auto slots_of = [](const OptimizerFn& make) {
