@@ -18,10 +18,6 @@ bool called_image(const std::filesystem::path& path) {
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
-}  // namespace
-
-namespace {
-
 void sort(Listing& listing) {
   for (auto* names : {&listing.directories, &listing.images, &listing.others})
     std::sort(names->begin(), names->end());
@@ -77,6 +73,10 @@ Listing list_directory(const std::string& path) {
   if (error) cannot_read(path, error);  // at the first entry or a later one: either ends the loop
   sort(listing);
   return listing;
+}
+
+std::string inside(const std::string& directory, const std::string& name) {
+  return (std::filesystem::path(directory) / name).string();
 }
 
 std::string some_of(const std::vector<std::string>& names) {

@@ -17,6 +17,9 @@ Listing list_directory(const std::string& path);
 // Where a directory of this machine is, all links followed. Throws as list_directory.
 std::string real_directory(const std::string& path);
 
+// The path of a name in a directory.
+std::string inside(const std::string& directory, const std::string& name);
+
 // "a, b, c and 4 more"
 std::string some_of(const std::vector<std::string>& names);
 

@@ -17,10 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string inside(const std::string& directory, const std::string& name) {
-  return (fs::path(directory) / name).string();
-}
-
 bool is_of_another_kind(const std::string& name) {
   static const std::unordered_set<std::string> kKinds{".webp", ".bmp",  ".gif", ".tif", ".tiff", ".heic",
                                                       ".heif", ".avif", ".jp2", ".j2k", ".jxl",  ".jpe",

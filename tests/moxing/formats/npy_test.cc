@@ -224,7 +224,7 @@ TEST(Npz, HeadersAreReadWithoutTheValues) {
 void write_holes(const std::string& path, uint64_t bytes) {
   const auto number = [](uint64_t value, int count) {
     std::string text;
-    for (int i = 0; i < count; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
+    for (; count > 0; --count, value >>= 8) text += static_cast<char>(value & 0xff);
     return text;
   };
   constexpr uint64_t kWide = 0xffffffff;
